@@ -92,6 +92,19 @@ type Relation struct {
 	SearchPath  []string // in force when it was created; names in Definition resolve by it
 }
 
+// A PlanInput is everything besides its definition that shaped a job's plan.
+type PlanInput struct {
+	Settings    map[string]string
+	Stats       []TableStats
+	Fingerprint string // of the plan as printed; a restart that plans otherwise must not touch its state
+}
+
+// TableStats are a relation's size when a plan was made.
+type TableStats struct {
+	Rel         ID
+	Rows, Bytes int64
+}
+
 // A Check is a CHECK constraint as SQL text.
 type Check struct{ Name, Expr string }
 
