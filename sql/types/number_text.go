@@ -2,6 +2,7 @@ package types
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -133,6 +134,10 @@ func appendFloat(dst []byte, v float64, bits, limit int) []byte {
 		e--
 	}
 	exp, _ := strconv.Atoi(string(dst[e+1:]))
+	if math.Abs(v) >= 1<<24 && onBound(v, dst[start:e], exp, bits) {
+		dst = longerFloat(dst[:start], v, e-start, bits)
+		return dst
+	}
 	if exp >= -4 && exp < limit {
 		return strconv.AppendFloat(dst[:start], v, 'f', -1, bits)
 	}
@@ -157,4 +162,43 @@ func appendRoundedFloat(dst []byte, v float64, digits int) []byte {
 		return out
 	}
 	return strconv.AppendFloat(dst, v, 'g', max(digits, 1), 64)
+}
+
+// onBound reports whether the shortest digits of v, an integer, are exactly half way to the next float.
+// They read back as v only by rounding to even, and PostgreSQL does not rely on that.
+func onBound(v float64, digits []byte, exp, bits int) bool {
+	ulp := 52
+	if bits == 32 {
+		ulp = 23
+	}
+	frac, e := math.Frexp(math.Abs(v))
+	if e-1 < ulp { // neighbours are less than 1 apart: half way needs more digits than the shortest has
+		return false
+	}
+	n, _ := new(big.Int).SetString(strings.NewReplacer(".", "", "-", "").Replace(string(digits)), 10)
+	shift := exp + 1 - len(strings.NewReplacer(".", "", "-", "").Replace(string(digits)))
+	if shift < 0 {
+		return false
+	}
+	n.Mul(n, bigPow10(shift))
+	whole, _ := new(big.Float).SetFloat64(math.Abs(v)).Int(nil)
+	diff := n.Sub(n, whole)
+	gap := new(big.Int).Lsh(big.NewInt(1), uint(e-1-ulp)) // to the next float
+	diff.Lsh(diff, 1)
+	if frac == 0.5 && diff.Sign() < 0 { // below a power of two they are twice as close
+		diff.Lsh(diff, 1)
+	}
+	return diff.CmpAbs(gap) == 0
+}
+
+// longerFloat appends v with one digit more than the shortest form, which took width bytes before its exponent.
+func longerFloat(dst []byte, v float64, width, bits int) []byte {
+	digits := width
+	if v < 0 {
+		digits--
+	}
+	if digits > 1 {
+		digits-- // the point
+	}
+	return strconv.AppendFloat(dst, v, 'e', digits, bits)
 }
