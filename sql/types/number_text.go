@@ -1,6 +1,7 @@
 package types
 
 import (
+	"bytes"
 	"math"
 	"math/big"
 	"strconv"
@@ -135,8 +136,7 @@ func appendFloat(dst []byte, v float64, bits, limit int) []byte {
 	}
 	exp, _ := strconv.Atoi(string(dst[e+1:]))
 	if math.Abs(v) >= 1<<24 && onBound(v, dst[start:e], exp, bits) {
-		dst = longerFloat(dst[:start], v, e-start, bits)
-		return dst
+		return offBound(dst[:start], v, e-start, bits)
 	}
 	if exp >= -4 && exp < limit {
 		return strconv.AppendFloat(dst[:start], v, 'f', -1, bits)
@@ -191,14 +191,17 @@ func onBound(v float64, digits []byte, exp, bits int) bool {
 	return diff.CmpAbs(gap) == 0
 }
 
-// longerFloat appends v with one digit more than the shortest form, which took width bytes before its exponent.
-func longerFloat(dst []byte, v float64, width, bits int) []byte {
-	digits := width
-	if v < 0 {
-		digits--
+// offBound appends the shortest form of v that is not half way to a neighbour, given the shortest of all, which
+// took width bytes before its exponent.
+func offBound(dst []byte, v float64, width, bits int) []byte {
+	start := len(dst)
+	for prec := max(width-2, 0); ; prec++ {
+		dst = strconv.AppendFloat(dst[:start], v, 'e', prec, bits)
+		e := bytes.IndexByte(dst[start:], 'e') + start
+		exp, _ := strconv.Atoi(string(dst[e+1:]))
+		back, _ := strconv.ParseFloat(string(dst[start:]), bits)
+		if back == v && !onBound(v, dst[start:e], exp, bits) || prec > 17 {
+			return dst
+		}
 	}
-	if digits > 1 {
-		digits-- // the point
-	}
-	return strconv.AppendFloat(dst, v, 'e', digits, bits)
 }
