@@ -148,6 +148,29 @@ func (p *parser) maskClausesIn(s span, first int, m *mask, c *Clauses) error {
 	return nil
 }
 
+// maskGrant leaves out what kind of relation a GRANT is for, where PostgreSQL has no word for it: it takes a name
+// without a kind for any relation.
+func (p *parser) maskGrant(s span, m *mask) {
+	for i := s.lo; i < s.hi; i++ {
+		if !p.is(i, "on") {
+			continue
+		}
+		at := i + 1
+		switch {
+		case p.seq(at, "all", "materialized", "views"):
+			m.blank(int(p.toks[at+1].pos), int(p.toks[at+2].end))
+			m.put(int(p.toks[at+1].pos), "TABLES")
+		case p.seq(at, "all", "sources"):
+			m.put(int(p.toks[at+1].pos), "TABLES ")
+		case p.seq(at, "materialized", "view"):
+			m.blank(int(p.toks[at].pos), int(p.toks[at+1].end))
+		case (p.is(at, "view") || p.is(at, "source") || p.is(at, "sink") || p.is(at, "subscription")) && p.named(at+1) && !p.is(at+1, "to") && !p.is(at+1, "from"):
+			m.blank(int(p.toks[at].pos), int(p.toks[at].end))
+		}
+		return
+	}
+}
+
 func (p *parser) maskTemporal(i, hi int, m *mask, c *Clauses) (next int, err error) {
 	at := int(p.toks[i].pos)
 	for k, w := range []string{"for", "system_time", "as", "of"} {

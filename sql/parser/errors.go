@@ -101,9 +101,11 @@ var starters = [...]string{"alter", "analyze", "begin", "cancel", "checkpoint", 
 
 // hint adds the likely mend.
 func (p *parser) hint(i int, e *sqlerr.Error) {
-	if p.toks[i].kind == op && strings.HasPrefix(p.src(i), "`") {
-		e.WithHint(`Names are quoted with double quotes, as in "name".`)
-		return
+	for k := i; k >= 0 && !p.is(k, ";"); k-- {
+		if p.toks[k].kind == op && strings.HasPrefix(p.src(k), "`") {
+			e.WithHint(`Names are quoted with double quotes, as in "name".`)
+			return
+		}
 	}
 	if p.toks[i].kind != word || i > 0 && !p.is(i-1, ";") {
 		return

@@ -47,10 +47,8 @@ func Parse(text string) ([]Statement, error) {
 			continue
 		}
 		plain++
-		if p.lex.clauses {
-			if err := p.maskClauses(s, &m, &stmts[i].Clauses); err != nil {
-				return nil, err
-			}
+		if err := p.maskStatement(s, &m, &stmts[i].Clauses); err != nil {
+			return nil, err
 		}
 	}
 	if plain == 0 {
@@ -82,6 +80,14 @@ func Parse(text string) ([]Statement, error) {
 		}
 	}
 	return stmts, nil
+}
+
+// maskStatement overwrites and notes what is ours in one of PostgreSQL's statements.
+func (p *parser) maskStatement(s span, m *mask, c *Clauses) error {
+	if p.is(s.lo, "grant") || p.is(s.lo, "revoke") {
+		p.maskGrant(s, m)
+	}
+	return p.maskClauses(s, m, c)
 }
 
 // ParseOne parses a text that must hold exactly one statement.

@@ -95,7 +95,7 @@ func (r *typeReader) typ() (t *TypeRef, ok bool, err error) {
 			break
 		}
 		depth += p.nesting(r.i)
-		if depth == 0 && p.toks[r.i].kind == word && r.i > first && !p.named(r.i) && !p.is(r.i, "array") {
+		if depth == 0 && p.toks[r.i].kind == word && r.i > first && !p.named(r.i) && !p.is(r.i, "array") && !p.seq(r.i, "with", "time", "zone") {
 			return nil, false, nil
 		}
 	}
