@@ -95,14 +95,15 @@ func (c *Codec) AppendPrefix(dst []byte, vnode uint16, keyCols []chunk.Column, i
 	return dst
 }
 
-// AppendValue appends row i's value: the columns that the key does not give back.
+// AppendValue appends row i's value: the columns that the key does not give
+// back. A nil column counts as NULL.
 func (c *Codec) AppendValue(dst []byte, cols []chunk.Column, i int) []byte {
 	format := len(dst)
 	dst = append(dst, rowPlain)
 	dst = binary.AppendUvarint(dst, uint64(len(c.val)))
 	nulls := false
 	for j := range c.val {
-		if cols[c.val[j].col].Null(i) {
+		if col := cols[c.val[j].col]; col == nil || col.Null(i) {
 			nulls = true
 			break
 		}
@@ -121,7 +122,7 @@ func (c *Codec) AppendValue(dst []byte, cols []chunk.Column, i int) []byte {
 	}
 	for j := range c.val {
 		v := &c.val[j]
-		if cols[v.col].Null(i) {
+		if col := cols[v.col]; col == nil || col.Null(i) {
 			dst[bitmap+j/8] |= 1 << (j % 8)
 			continue
 		}
