@@ -177,7 +177,7 @@ func Refresh(ctx context.Context, conn *pgconn.PgConn) error {
 	if conn.TxStatus() != 'I' {
 		return nil
 	}
-	res, err := conn.Exec(ctx, "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'm' ORDER BY oid").ReadAll()
+	res, err := conn.Exec(ctx, "SELECT c.oid::regclass::text FROM pg_class c WHERE relkind = 'm' ORDER BY c.oid").ReadAll()
 	if err != nil {
 		return err
 	}

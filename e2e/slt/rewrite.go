@@ -2,6 +2,7 @@ package slt
 
 import (
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -19,10 +20,12 @@ type edit struct {
 func editOf(rec Record, got outcome) *edit {
 	e := &edit{headerLine: rec.header, from: rec.resFrom, to: rec.resTo}
 	switch {
-	case got.err != nil && rec.Kind == Query:
-		e.header = "query error " + got.err.Code
 	case got.err != nil:
-		e.header = "statement error " + got.err.Code
+		word := map[Kind]string{Query: "query", Statement: "statement"}[rec.Kind]
+		e.header = word + " error " + got.err.Code
+		if rec.Want.Message != nil && !strings.Contains(got.err.Message, "\n") {
+			e.header += " " + regexp.QuoteMeta(got.err.Message)
+		}
 	case rec.Kind == Statement && rec.Want.Count >= 0:
 		e.header = "statement count " + strconv.Itoa(got.count)
 	case rec.Kind == Statement:

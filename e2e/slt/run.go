@@ -26,8 +26,7 @@ type Options struct {
 	// used to bring a server that does not keep views fresh up to date.
 	Before func(ctx context.Context, conn *pgconn.PgConn) error
 	// Rewrite replaces the expectations in the files by what the server answers
-	// (not those below a retry, whose answer is a matter of time, and not errors'
-	// regular expressions).
+	// (not those below a retry, whose answer is a matter of time).
 	Rewrite bool
 	// Timeout bounds one record; zero: a minute.
 	Timeout time.Duration
@@ -233,27 +232,47 @@ func (r *runner) play(ctx context.Context, rec Record, sql string) (outcome, err
 			return outcome{}, fmt.Errorf("before the query: %w", err)
 		}
 	}
-	var out outcome
-	results, err := conn.Exec(ctx, sql).ReadAll()
+	out, rows, err := last(conn.Exec(ctx, sql))
 	if err != nil && !errors.As(err, &out.err) {
 		return out, fmt.Errorf("no answer: %w\n%s", err, indent(sql))
 	}
-	if out.err != nil || len(results) == 0 {
+	if out.err != nil {
 		return out, nil
 	}
-	last := results[len(results)-1]
-	out.count = int(last.CommandTag.RowsAffected())
-	out.columns = len(last.FieldDescriptions)
 	mode := rec.Sort
 	if mode == "" {
 		mode = r.sort
 	}
-	out.values = len(last.Rows) * out.columns
-	out.lines = format(last.Rows, mode)
+	out.values = len(rows) * out.columns
+	out.lines = format(rows, mode)
 	if r.threshold > 0 && out.values > r.threshold {
 		out.lines = []string{hash(out.lines, out.values)}
 	}
 	return out, nil
+}
+
+// last reads the results of all statements and keeps the last one's. (ReadAll
+// would not tell the number of columns of an empty result.)
+func last(results *pgconn.MultiResultReader) (out outcome, rows [][][]byte, err error) {
+	for results.NextResult() {
+		rr := results.ResultReader()
+		out, rows = outcome{columns: len(rr.FieldDescriptions())}, nil
+		for rr.NextRow() {
+			row := make([][]byte, out.columns)
+			for i, v := range rr.Values() {
+				if v != nil {
+					row[i] = append([]byte{}, v...)
+				}
+			}
+			rows = append(rows, row)
+		}
+		tag, err := rr.Close()
+		if err != nil {
+			break // Close reports it too
+		}
+		out.count = int(tag.RowsAffected())
+	}
+	return out, rows, results.Close()
 }
 
 func (r *runner) connection(ctx context.Context) (*pgconn.PgConn, error) {
