@@ -19,7 +19,7 @@ DELETE FROM sales WHERE sale_id = 3;
 SELECT * FROM spend ORDER BY name;
 
 -- How it is built.
-EXPLAIN CREATE MATERIALIZED VIEW spend AS
+EXPLAIN CREATE MATERIALIZED VIEW spend_again AS
   SELECT h.name, count(*) AS sales, sum(s.amount) AS total, max(s.amount) AS best
   FROM sales s JOIN shops h ON h.shop_id = s.shop_id GROUP BY h.name;
 
