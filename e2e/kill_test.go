@@ -276,10 +276,11 @@ type writer struct {
 
 // A change is one statement or transaction and what it would leave.
 type change struct {
-	sql  string
-	rows map[int64]string
-	logs []string
-	next int64
+	sql    string // statements, one a line, parted by ";\n"
+	copied string // the data of a COPY; empty: sql is none
+	rows   map[int64]string
+	logs   []string
+	next   int64
 }
 
 // write changes this writer's rows until the server is gone.
@@ -294,7 +295,13 @@ func (w *writer) write(ctx context.Context, k *killer, r *rand.Rand) error {
 		w.under = &c
 		// A transaction goes statement by statement, so that the kill may come between.
 		for _, sql := range strings.Split(c.sql, ";\n") {
-			if _, err := run(ctx, conn, sql); err != nil {
+			var err error
+			if c.copied != "" {
+				_, err = conn.CopyFrom(ctx, strings.NewReader(c.copied), sql)
+			} else {
+				_, err = run(ctx, conn, sql)
+			}
+			if err != nil {
 				w.cut++
 				if err := k.dead(err); err != nil {
 					return fmt.Errorf("writer %d: %s: %w", w.id, sql, err)
@@ -321,8 +328,10 @@ func (w *writer) change(r *rand.Rand) change {
 	}
 	slices.Sort(ids)
 	switch x := r.IntN(10); {
-	case x < 4 || len(ids) < 5:
+	case x < 3 || len(ids) < 5:
 		c.sql = w.insert(&c, r, 1+r.IntN(20))
+	case x < 4:
+		w.copy(&c, r, 1+r.IntN(50))
 	case x < 6:
 		lo := ids[r.IntN(len(ids))]
 		for _, id := range ids {
@@ -354,13 +363,26 @@ func (w *writer) change(r *rand.Rand) change {
 	return c
 }
 
+// row adds a new row to a change.
+func (w *writer) row(c *change, r *rand.Rand) (id int64, v int) {
+	id, v = int64(w.id)*1_000_000_000+c.next, r.IntN(1000)
+	c.next++
+	c.rows[id] = fmt.Sprintf("%d n%d", v, v)
+	return id, v
+}
+
+func (w *writer) copy(c *change, r *rand.Rand, n int) {
+	c.sql = "COPY acct FROM STDIN"
+	for range n {
+		id, v := w.row(c, r)
+		c.copied += fmt.Sprintf("%d\t%d\t%d\tn%d\n", id, w.id, v, v)
+	}
+}
+
 func (w *writer) insert(c *change, r *rand.Rand, n int) string {
 	var values []string
 	for range n {
-		id := int64(w.id)*1_000_000_000 + c.next
-		c.next++
-		v := r.IntN(1000)
-		c.rows[id] = fmt.Sprintf("%d n%d", v, v)
+		id, v := w.row(c, r)
 		values = append(values, fmt.Sprintf("(%d, %d, %d, 'n%d')", id, w.id, v, v))
 	}
 	return "INSERT INTO acct VALUES " + strings.Join(values, ", ")

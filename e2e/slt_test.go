@@ -34,6 +34,13 @@ func TestCommon(t *testing.T) {
 	})
 }
 
+// TestExtended plays files of testdata/common through the extended protocol.
+func TestExtended(t *testing.T) {
+	eachFile(t, "testdata/common/[adqt]*.slt", func(t *testing.T, path string) {
+		play(t, path, slt.Options{Connect: startServer(t).Connect, Labels: []string{"streamdb", "risingwave"}, Extended: true})
+	})
+}
+
 // TestStreamdb plays testdata/streamdb: what PostgreSQL does not know.
 func TestStreamdb(t *testing.T) {
 	eachFile(t, "testdata/streamdb/*.slt", func(t *testing.T, path string) {

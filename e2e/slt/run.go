@@ -28,6 +28,9 @@ type Options struct {
 	// Rewrite replaces the expectations in the files by what the server answers
 	// (not those below a retry, whose answer is a matter of time).
 	Rewrite bool
+	// Extended sends single statements through the extended protocol (Parse, Bind,
+	// Describe, Execute, Sync); scripts of several go as simple queries all the same.
+	Extended bool
 	// Timeout bounds one record; zero: a minute.
 	Timeout time.Duration
 }
@@ -232,7 +235,13 @@ func (r *runner) play(ctx context.Context, rec Record, sql string) (outcome, err
 			return outcome{}, fmt.Errorf("before the query: %w", err)
 		}
 	}
-	out, rows, err := last(conn.Exec(ctx, sql))
+	var out outcome
+	var rows [][][]byte
+	if r.o.Extended && !strings.Contains(sql, ";") {
+		out, rows, err = read(conn.ExecParams(ctx, sql, nil, nil, nil, nil))
+	} else {
+		out, rows, err = last(conn.Exec(ctx, sql))
+	}
 	if err != nil && !errors.As(err, &out.err) {
 		return out, fmt.Errorf("no answer: %w\n%s", err, indent(sql))
 	}
@@ -251,28 +260,31 @@ func (r *runner) play(ctx context.Context, rec Record, sql string) (outcome, err
 	return out, nil
 }
 
-// last reads the results of all statements and keeps the last one's. (ReadAll
-// would not tell the number of columns of an empty result.)
+// last reads the results of all statements and keeps the last one's.
 func last(results *pgconn.MultiResultReader) (out outcome, rows [][][]byte, err error) {
 	for results.NextResult() {
-		rr := results.ResultReader()
-		out, rows = outcome{columns: len(rr.FieldDescriptions())}, nil
-		for rr.NextRow() {
-			row := make([][]byte, out.columns)
-			for i, v := range rr.Values() {
-				if v != nil {
-					row[i] = append([]byte{}, v...)
-				}
-			}
-			rows = append(rows, row)
+		if out, rows, err = read(results.ResultReader()); err != nil {
+			break // results.Close reports it too
 		}
-		tag, err := rr.Close()
-		if err != nil {
-			break // Close reports it too
-		}
-		out.count = int(tag.RowsAffected())
 	}
 	return out, rows, results.Close()
+}
+
+// read reads one result. (ResultReader.Read would not tell the number of columns of an empty one.)
+func read(result *pgconn.ResultReader) (out outcome, rows [][][]byte, err error) {
+	for result.NextRow() {
+		row := make([][]byte, len(result.Values()))
+		for i, v := range result.Values() {
+			if v != nil {
+				row[i] = append([]byte{}, v...)
+			}
+		}
+		rows = append(rows, row)
+	}
+	out.columns = len(result.FieldDescriptions())
+	tag, err := result.Close()
+	out.count = int(tag.RowsAffected())
+	return out, rows, err
 }
 
 func (r *runner) connection(ctx context.Context) (*pgconn.PgConn, error) {
