@@ -21,6 +21,9 @@ type Props struct {
 	// Order: columns that a backfill delivers together (locality); nil: none.
 	Order []int
 	In    []Stream
+	// Locality is what the planner estimated when it decided whether the operator's inputs
+	// need locality, for EXPLAIN (VERBOSE); "": it did not ask.
+	Locality string
 }
 
 func (p *Props) Props() *Props    { return p }
@@ -53,6 +56,8 @@ type TableDesc struct {
 	Key    []int
 	Desc   []bool // per Key column; nil: all ascending
 	Dist   []int  // subset of Key
+	// From[i]: the column of the operator's input that Schema[i] holds; -1: a computed one.
+	From []int
 }
 
 // A ScanKind says how a streaming scan reads what its upstream held before.
@@ -236,4 +241,5 @@ type Graph struct {
 	Upstreams []Upstream
 	// BackfillOrder: a fragment starts its backfill when those it maps to are done. nil: no order.
 	BackfillOrder map[FragmentID][]FragmentID
+	Notices       []string // for the user who creates the job
 }
