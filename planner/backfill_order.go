@@ -227,4 +227,3 @@ func cyclic(g *plan.Graph, waits map[plan.FragmentID][]plan.FragmentID) bool {
 	}
 	return slices.ContainsFunc(g.Fragments, func(f *plan.Fragment) bool { return walk(f.ID) })
 }
-

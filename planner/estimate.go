@@ -149,7 +149,7 @@ func (b *builder) groupState(in plan.Node, cols []int, aggs int) stateSize {
 }
 
 // joinState is the side of a join that rows of the other side look up.
-func (b *builder) joinState(side plan.Node, cols int, keys []int) stateSize {
+func (b *builder) joinState(side plan.Node) stateSize {
 	return stateSize{"rows", rows(side, b.st), width(side.Schema()) + rowOverhead}
 }
 

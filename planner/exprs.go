@@ -8,117 +8,10 @@ import (
 	"streamdb/sql/types"
 )
 
-// args returns e's direct arguments, those of a subquery's left side included.
-func args(e expr.Expr) []expr.Expr {
-	switch e := e.(type) {
-	case *expr.Call:
-		return e.Args
-	case *expr.Cast:
-		return []expr.Expr{e.Arg}
-	case *expr.Logic:
-		return e.Args
-	case *expr.Not:
-		return []expr.Expr{e.Arg}
-	case *expr.IsNull:
-		return []expr.Expr{e.Arg}
-	case *expr.Case:
-		var out []expr.Expr
-		for _, w := range e.Whens {
-			out = append(out, w.Cond, w.Then)
-		}
-		if e.Else != nil {
-			out = append(out, e.Else)
-		}
-		return out
-	case *expr.Coalesce:
-		return e.Args
-	case *expr.InList:
-		return append([]expr.Expr{e.Arg}, e.List...)
-	case *expr.ArrayExpr:
-		return e.Elems
-	case *expr.Quantified:
-		return []expr.Expr{e.Left, e.Array}
-	case *expr.Subquery:
-		return e.Left
-	default: // ColRef, Const, Param, OuterRef
-		return nil
-	}
-}
-
-// mapArgs returns a copy of e with f applied to each direct argument, and plan (if not nil) to a
-// subquery's plan; e itself where it has neither.
-func mapArgs(e expr.Expr, f func(expr.Expr) expr.Expr, sub func(plan.Node) plan.Node) expr.Expr {
-	all := func(in []expr.Expr) []expr.Expr {
-		out := make([]expr.Expr, len(in))
-		for i, a := range in {
-			out[i] = f(a)
-		}
-		return out
-	}
-	switch e := e.(type) {
-	case *expr.Call:
-		if len(e.Args) == 0 {
-			return e
-		}
-		c := *e
-		c.Args = all(e.Args)
-		return &c
-	case *expr.Cast:
-		c := *e
-		c.Arg = f(e.Arg)
-		return &c
-	case *expr.Logic:
-		return &expr.Logic{Or: e.Or, Args: all(e.Args)}
-	case *expr.Not:
-		return &expr.Not{Arg: f(e.Arg)}
-	case *expr.IsNull:
-		return &expr.IsNull{Arg: f(e.Arg), Negate: e.Negate}
-	case *expr.Case:
-		c := *e
-		c.Whens = make([]expr.When, len(e.Whens))
-		for i, w := range e.Whens {
-			c.Whens[i] = expr.When{Cond: f(w.Cond), Then: f(w.Then)}
-		}
-		if e.Else != nil {
-			c.Else = f(e.Else)
-		}
-		return &c
-	case *expr.Coalesce:
-		c := *e
-		c.Args = all(e.Args)
-		return &c
-	case *expr.InList:
-		c := *e
-		c.Arg, c.List = f(e.Arg), all(e.List)
-		return &c
-	case *expr.ArrayExpr:
-		c := *e
-		c.Elems = all(e.Elems)
-		return &c
-	case *expr.Quantified:
-		c := *e
-		c.Left, c.Array = f(e.Left), f(e.Array)
-		return &c
-	case *expr.Subquery:
-		c := *e
-		c.Left = all(e.Left)
-		if n, ok := e.Plan.(plan.Node); ok && sub != nil {
-			c.Plan = sub(n)
-		}
-		return &c
-	default:
-		return e
-	}
-}
-
 // visit calls f for e and everything in it, plans of subqueries aside.
 func visit(e expr.Expr, f func(expr.Expr)) {
-	if e == nil {
-		return
-	}
-	f(e)
-	for _, a := range args(e) {
-		visit(a, f)
+	if e != nil {
+		expr.Walk(e, func(e expr.Expr) bool { f(e); return true })
 	}
 }
 
@@ -141,28 +34,38 @@ func isVolatile(e expr.Expr) bool {
 // depth is how many query levels e lies below the row: 0 for the expression itself.
 // f gets the column number; inside a subquery only a ColRef can be its answer.
 func mapRefs(e expr.Expr, depth int, f func(int) expr.Expr) expr.Expr {
-	switch r := e.(type) {
-	case nil:
+	if e == nil {
 		return nil
-	case *expr.ColRef:
-		if depth > 0 {
-			return r
-		}
-		to := f(r.Index)
-		if c, ok := to.(*expr.ColRef); ok && c.Name == "" {
-			return &expr.ColRef{Index: c.Index, Typ: r.Typ, Name: r.Name}
-		}
-		return to
-	case *expr.OuterRef:
-		if depth == 0 || r.Level != depth {
-			return r
-		}
-		c := f(r.Index).(*expr.ColRef)
-		return &expr.OuterRef{Level: r.Level, Index: c.Index, Typ: r.Typ, Name: r.Name}
 	}
-	return mapArgs(e,
-		func(a expr.Expr) expr.Expr { return mapRefs(a, depth, f) },
-		func(n plan.Node) plan.Node { return mapPlanRefs(n, depth+1, f) })
+	return expr.Transform(e, func(e expr.Expr) expr.Expr {
+		switch r := e.(type) {
+		case *expr.ColRef:
+			if depth > 0 {
+				return r
+			}
+			to := f(r.Index)
+			if c, ok := to.(*expr.ColRef); ok && c.Name == "" {
+				return &expr.ColRef{Index: c.Index, Typ: r.Typ, Name: r.Name}
+			}
+			return to
+		case *expr.OuterRef:
+			if depth == 0 || r.Level != depth {
+				return r
+			}
+			c := f(r.Index).(*expr.ColRef)
+			return &expr.OuterRef{Level: r.Level, Index: c.Index, Typ: r.Typ, Name: r.Name}
+		case *expr.Subquery:
+			return withPlan(r, func(n plan.Node) plan.Node { return mapPlanRefs(n, depth+1, f) })
+		}
+		return e
+	})
+}
+
+// withPlan is s with f applied to its plan.
+func withPlan(s *expr.Subquery, f func(plan.Node) plan.Node) *expr.Subquery {
+	c := *s
+	c.Plan = f(s.Plan.(plan.Node))
+	return &c
 }
 
 // mapPlanRefs is mapRefs for all expressions of a plan that lies depth levels below the row.

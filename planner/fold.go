@@ -17,12 +17,15 @@ func foldExpr(e expr.Expr) expr.Expr { return expr.Fold(&expr.Ctx{}, e) }
 // mapSubqueries applies f to the plan of every subquery in n's expressions, at every level of n.
 func mapSubqueries(n plan.Node, f func(plan.Node) plan.Node) plan.Node {
 	n = mapInputs(n, func(in plan.Node) plan.Node { return mapSubqueries(in, f) })
-	var sub func(e expr.Expr) expr.Expr
-	sub = func(e expr.Expr) expr.Expr { return mapArgs(e, sub, f) }
 	return mapExprs(n, func(e expr.Expr) expr.Expr {
 		if !has(e, isSubquery) {
 			return e
 		}
-		return sub(e)
+		return expr.Transform(e, func(e expr.Expr) expr.Expr {
+			if s, ok := e.(*expr.Subquery); ok {
+				return withPlan(s, f)
+			}
+			return e
+		})
 	})
 }

@@ -40,9 +40,9 @@ func (c *cutter) fragment(root plan.Stream) plan.FragmentID {
 				continue
 			}
 			from := c.fragment(x.In[0])
-			p := x.Props
+			p := x.Operator
 			p.In = nil
-			in[i] = &plan.StreamMerge{Props: p, Port: f.Ports, From: from}
+			in[i] = &plan.StreamMerge{Operator: p, Port: f.Ports, From: from}
 			edges = append(edges, plan.Edge{From: from, Port: f.Ports, Dist: x.Dist, NoShuffle: x.NoShuffle})
 			f.Ports++
 		}

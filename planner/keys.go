@@ -86,15 +86,13 @@ func extend(n plan.Node, more []expr.Expr) plan.Node {
 // hashes and equal state keys.
 func equality(c expr.Expr, width int) (l, r expr.Expr, nullSafe, ok bool) {
 	op, l, r, ok := comparison(c)
-	if not, is := c.(*expr.Not); is && !ok { // NOT (a IS DISTINCT FROM b)
-		if call, is := not.Arg.(*expr.Call); is && len(call.Args) == 2 && call.Fn.Name == distinctFrom {
-			op, l, r, ok = notDistinctFrom, call.Args[0], call.Args[1], true
-		}
+	if not, is := c.(*expr.Not); is {
+		op, l, r, ok = comparison(not.Arg)
+		nullSafe, ok, op = true, ok && op == distinctFrom, "="
+	} else if op == notDistinctFrom {
+		nullSafe, op = true, "="
 	}
-	if call, is := c.(*expr.Call); is && len(call.Args) == 2 && call.Fn.Name == notDistinctFrom {
-		op, l, r, ok = notDistinctFrom, call.Args[0], call.Args[1], true
-	}
-	if !ok || op != "=" && op != notDistinctFrom || !sameHash(l.Type(), r.Type()) || has(l, unfitKey) || has(r, unfitKey) {
+	if !ok || op != "=" || !sameHash(l.Type(), r.Type()) || has(l, unfitKey) || has(r, unfitKey) {
 		return nil, nil, false, false
 	}
 	side := func(e expr.Expr) int {
@@ -111,17 +109,17 @@ func equality(c expr.Expr, width int) (l, r expr.Expr, nullSafe, ok bool) {
 	}
 	switch ls, rs := side(l), side(r); {
 	case ls == -1 && rs == 1:
-		return l, r, op == notDistinctFrom, true
+		return l, r, nullSafe, true
 	case ls == 1 && rs == -1:
-		return r, l, op == notDistinctFrom, true
+		return r, l, nullSafe, true
 	}
 	return nil, nil, false, false
 }
 
-// Names by which the function registry knows IS [NOT] DISTINCT FROM.
+// Operators by which the function registry knows IS [NOT] DISTINCT FROM.
 const (
-	distinctFrom    = "is distinct from"
-	notDistinctFrom = "is not distinct from"
+	distinctFrom    = "IS DISTINCT FROM"
+	notDistinctFrom = "IS NOT DISTINCT FROM"
 )
 
 func unfitKey(e expr.Expr) bool { return isVolatile(e) || isSubquery(e) }

@@ -157,7 +157,7 @@ func provide(in plan.Stream, cols []int, note string) plan.Stream {
 	p.Dist = plan.Dist{Kind: plan.UpstreamHashShard, Cols: cols}
 	p.Order = p.Key
 	return &plan.StreamLocalityProvider{
-		Props: p, Cols: cols, Estimate: note,
+		Operator: p, Cols: cols, Estimate: note,
 		Buffer:   table("LocalityProviderState", p.Schema, upTo(len(p.Schema)), p.Key, slices.Clone(cols)),
 		Progress: progressTable("LocalityProviderProgress"),
 	}

@@ -207,4 +207,3 @@ func pruneRoot(n plan.Node) plan.Node {
 	out, _ := exact(n, upTo(len(n.Schema())))
 	return out
 }
-

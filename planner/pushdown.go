@@ -123,7 +123,7 @@ func pushJoin(j *plan.Join, preds []expr.Expr) plan.Node {
 			return 0
 		}
 	}
-	toLeft := kind != plan.Right && kind != plan.Full  // conditions above may go left
+	toLeft := kind != plan.Right && kind != plan.Full   // conditions above may go left
 	toRight := kind == plan.Inner || kind == plan.Right // … and right
 	where := preds
 	if kind == plan.Inner {

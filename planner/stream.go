@@ -69,7 +69,7 @@ func (b *builder) build(n plan.Node) (plan.Stream, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &plan.StreamFilter{Props: passProps(in), Cond: n.Cond}, nil
+		return &plan.StreamFilter{Operator: passProps(in), Cond: n.Cond}, nil
 	case *plan.Project:
 		if j, ok := n.Input.(*plan.Join); ok && isPlain(n.Exprs) {
 			return b.join(j, columnsOf(n.Exprs))
@@ -161,7 +161,7 @@ func (b *builder) project(in plan.Stream, es []expr.Expr) plan.Stream {
 		}
 		p.Order = append(p.Order, i)
 	}
-	return &plan.StreamProject{Props: p, Exprs: es}
+	return &plan.StreamProject{Operator: p, Exprs: es}
 }
 
 // narrow drops all columns after the first width that the key does not need.
@@ -204,7 +204,7 @@ func exchange(in plan.Stream, d plan.Dist) plan.Stream {
 	p.Order = nil // several senders are merged
 	p.Dist = d
 	p.Key = appendNew(slices.Clone(p.Key), d.Cols...)
-	return &plan.StreamExchange{Props: p}
+	return &plan.StreamExchange{Operator: p}
 }
 
 // port makes in an input of an operator that starts a fragment: behind an
@@ -214,7 +214,7 @@ func port(in plan.Stream, d plan.Dist) plan.Stream {
 	if have.Kind != d.Kind || !slices.Equal(have.Cols, d.Cols) || have.Table != d.Table {
 		return exchange(in, d)
 	}
-	return &plan.StreamExchange{Props: passProps(in), NoShuffle: true}
+	return &plan.StreamExchange{Operator: passProps(in), NoShuffle: true}
 }
 
 // table makes the description of a state table with the given columns of an input.

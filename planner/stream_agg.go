@@ -29,7 +29,7 @@ func (b *builder) hashAgg(in plan.Stream, group []int, aggs []expr.Agg, note str
 
 	a.State = table("HashAggState", from.Schema, group, upTo(width), dist)
 	also(a.State, "row_count", types.Int8)
-	a.Props = plan.Props{Schema: from.Schema.Project(group), Key: upTo(width), Dist: mapDist(from.Dist, pos),
+	a.Operator = plan.Props{Schema: from.Schema.Project(group), Key: upTo(width), Dist: mapDist(from.Dist, pos),
 		In: []plan.Stream{in}, Locality: note}
 	a.Values = make([]*plan.TableDesc, len(aggs))
 	a.DistinctState = make([]*plan.TableDesc, len(aggs))
@@ -40,7 +40,7 @@ func (b *builder) hashAgg(in plan.Stream, group []int, aggs []expr.Agg, note str
 			g.Distinct = false
 		}
 		also(a.State, fmt.Sprintf("state_%d", i), types.Bytea)
-		a.Schema = append(a.Schema, types.Field{Name: aggName(from.Schema, *g), Type: g.Typ})
+		a.Schema = append(a.Schema, types.Field{Name: expr.AggString(*g, from.Schema), Type: g.Typ})
 		if !g.Fn.Retractable && !from.AppendOnly || len(g.Order) > 0 {
 			a.Values[i] = valuesTable(i, from, group, *g, dist)
 		}
@@ -109,11 +109,6 @@ func valuesTable(i int, in *plan.Props, group []int, g expr.Agg, dist []int) *pl
 	return t
 }
 
-// aggName is how an aggregate call is shown: "sum(sales.amount)".
-func aggName(s types.Schema, g expr.Agg) string {
-	return plan.AggString(s, g)
-}
-
 // distinct keeps one row of equals. SELECT DISTINCT is an aggregate without
 // aggregates; DISTINCT ON is the first row of each group. Where nothing is ever
 // deleted, and any row will do, the first one to come is kept.
@@ -130,7 +125,7 @@ func (b *builder) distinct(n *plan.Distinct) (plan.Stream, error) {
 	in = byKey(in, cols)
 	switch {
 	case in.Props().AppendOnly && len(n.Order) == 0 && len(cols) > 0:
-		d := &plan.StreamDedup{Props: passProps(in), Cols: cols}
+		d := &plan.StreamDedup{Operator: passProps(in), Cols: cols}
 		d.Key, d.Locality, d.Order = cols, note, nil
 		d.State = table("AppendOnlyDedup", d.Schema, cols, upTo(len(cols)), through(d.Dist.Cols, positions(cols)))
 		return b.narrow(d, width), nil

@@ -18,12 +18,12 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 	if n.Lateral {
 		return nil, sqlerr.Unsupported("LATERAL join in a streaming query")
 	}
-	wl, wr := len(n.Left.Schema()), len(n.Right.Schema())
-	l, lNote, err := b.ask(n.Left, n.LeftKeys, b.joinState(n.Right, wr, n.RightKeys))
+	wl := len(n.Left.Schema())
+	l, lNote, err := b.ask(n.Left, n.LeftKeys, b.joinState(n.Right))
 	if err != nil {
 		return nil, err
 	}
-	r, rNote, err := b.ask(n.Right, n.RightKeys, b.joinState(n.Left, wl, n.LeftKeys))
+	r, rNote, err := b.ask(n.Right, n.RightKeys, b.joinState(n.Left))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 	j.Output = appendNew(j.Output, key...)
 	pos := positions(j.Output)
 	both := append(slices.Clone(ls), rs...)
-	j.Props = plan.Props{
+	j.Operator = plan.Props{
 		Schema: both.Project(j.Output), Key: through(key, pos), Dist: mapDist(dist, pos),
 		AppendOnly: (n.Kind == plan.Inner || n.Kind == plan.Semi) && l.Props().AppendOnly && r.Props().AppendOnly,
 		In:         []plan.Stream{l, r},
@@ -149,4 +149,3 @@ func notes(kv ...string) string {
 	}
 	return out
 }
-

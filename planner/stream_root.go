@@ -37,7 +37,7 @@ func (b *builder) view(q *plan.Query, rel *catalog.Relation) (*plan.StreamMateri
 		out.Dist = slices.Clone(p.Dist.Cols)
 	}
 	out.DependsOn = b.dependsOn(rel)
-	return &plan.StreamMaterialize{Props: passProps(in), Rel: out}, nil
+	return &plan.StreamMaterialize{Operator: passProps(in), Rel: out}, nil
 }
 
 // fillColumns gives a relation in's columns: those the query names, then hidden ones.
@@ -91,7 +91,7 @@ func (b *builder) index(n plan.Node, rel *catalog.Relation) (plan.Stream, error)
 	in = exchange(in, d)
 	p := passProps(in)
 	p.Key = rel.KeyCols()
-	return &plan.StreamMaterialize{Props: p, Rel: rel}, nil
+	return &plan.StreamMaterialize{Operator: p, Rel: rel}, nil
 }
 
 // sink plans the changes that go to a connector.
@@ -107,5 +107,5 @@ func (b *builder) sink(q *plan.Query, rel *catalog.Relation) (*plan.StreamSink, 
 		return nil, err
 	}
 	out.DependsOn = b.dependsOn(rel)
-	return &plan.StreamSink{Props: passProps(in), Rel: out}, nil
+	return &plan.StreamSink{Operator: passProps(in), Rel: out}, nil
 }

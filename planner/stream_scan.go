@@ -34,7 +34,10 @@ func (b *builder) scan(n *plan.Scan) (plan.Stream, error) {
 		Dist:       relDist(rel, pos),
 		AppendOnly: rel.AppendOnly,
 	}
-	out := &plan.StreamTableScan{Props: p, Table: rel, Cols: cols, Alias: n.Alias}
+	out := &plan.StreamTableScan{Operator: p, Table: rel, Cols: cols, Alias: n.Alias}
+	if rel.Kind == catalog.Index && b.cat != nil {
+		out.Base = b.cat.ByID(rel.Of)
+	}
 	if b.upstreamOnly {
 		out.Kind = plan.UpstreamOnly
 		return out, nil
@@ -85,7 +88,7 @@ func sourceRows(rel *catalog.Relation, name string) plan.Stream {
 		s[i].Name = name + "." + s[i].Name
 	}
 	src := &plan.StreamSource{Rel: rel, Offsets: offsetsTable(),
-		Props: plan.Props{Schema: s, Dist: plan.Dist{Kind: plan.SomeShard}, AppendOnly: true}}
+		Operator: plan.Props{Schema: s, Dist: plan.Dist{Kind: plan.SomeShard}, AppendOnly: true}}
 	var in plan.Stream = src
 	id := rowIDColumn(rel)
 	if id < 0 {
@@ -93,7 +96,7 @@ func sourceRows(rel *catalog.Relation, name string) plan.Stream {
 		es := append(colRefs(s, upTo(len(s))), &expr.Const{Typ: types.Int8})
 		p := passProps(src)
 		p.Schema = append(slices.Clone(s), types.Field{Name: name + "." + rowIDName, Type: types.Int8})
-		in = &plan.StreamProject{Props: p, Exprs: es}
+		in = &plan.StreamProject{Operator: p, Exprs: es}
 	}
 	return rowIDs(in, id)
 }
@@ -108,7 +111,7 @@ func offsetsTable() *plan.TableDesc {
 func rowIDs(in plan.Stream, col int) plan.Stream {
 	p := passProps(in)
 	p.Key, p.Dist = []int{col}, plan.Dist{Kind: plan.HashShard, Cols: []int{col}}
-	return &plan.StreamRowIDGen{Props: p, Col: col}
+	return &plan.StreamRowIDGen{Operator: p, Col: col}
 }
 
 // rowIDColumn is the hidden row id column of a relation; -1: it has none.
@@ -130,7 +133,7 @@ func (b *builder) values(n *plan.Values) (plan.Stream, error) {
 	}
 	t := progressTable("Values")
 	t.Dist = nil
-	return &plan.StreamValues{Props: p, Rows: rows, Progress: t}, nil
+	return &plan.StreamValues{Operator: p, Rows: rows, Progress: t}, nil
 }
 
 // tablePlan is the job of a table.
@@ -145,25 +148,25 @@ func tablePlan(rel *catalog.Relation) (plan.Stream, error) {
 	if len(rel.Dist) > 0 {
 		dist = plan.Dist{Kind: plan.HashShard, Cols: through(rel.Dist, identity)}
 	}
-	var in plan.Stream = &plan.StreamDML{Rel: rel, Props: plan.Props{Schema: s, Key: rel.KeyCols(), Dist: dist, AppendOnly: rel.AppendOnly}}
+	var in plan.Stream = &plan.StreamDML{Rel: rel, Operator: plan.Props{Schema: s, Key: rel.KeyCols(), Dist: dist, AppendOnly: rel.AppendOnly}}
 	if slices.ContainsFunc(rel.With, func(o catalog.Option) bool { return o.Name == "connector" }) {
 		var src plan.Stream = &plan.StreamSource{Rel: rel, Offsets: offsetsTable(),
-			Props: plan.Props{Schema: s, Key: rel.KeyCols(), Dist: plan.Dist{Kind: plan.SomeShard}, AppendOnly: true}}
+			Operator: plan.Props{Schema: s, Key: rel.KeyCols(), Dist: plan.Dist{Kind: plan.SomeShard}, AppendOnly: true}}
 		if id >= 0 {
 			// Ids are given behind the union, where one generator counts for both; until then any actor will do.
 			p := passProps(src)
 			p.Dist = dist
-			src = &plan.StreamExchange{Props: p, NoShuffle: true}
+			src = &plan.StreamExchange{Operator: p, NoShuffle: true}
 		} else {
 			src = exchange(src, dist)
 		}
 		p := passProps(in)
 		p.In = []plan.Stream{port(in, dist), src}
-		in = &plan.StreamUnion{Props: p}
+		in = &plan.StreamUnion{Operator: p}
 	}
 	if id >= 0 {
 		p := passProps(in)
-		in = &plan.StreamRowIDGen{Props: p, Col: id}
+		in = &plan.StreamRowIDGen{Operator: p, Col: id}
 	}
-	return &plan.StreamMaterialize{Props: passProps(in), Rel: rel}, nil
+	return &plan.StreamMaterialize{Operator: passProps(in), Rel: rel}, nil
 }

@@ -50,9 +50,9 @@ func limitValue(what string, e expr.Expr, to *int64) error {
 
 // topN completes t over in, which is distributed by t's group.
 func (b *builder) topN(in plan.Stream, t *plan.StreamTopN, note string) plan.Stream {
-	t.Props = passProps(in)
-	t.Props.AppendOnly, t.Props.Locality, t.Props.Order = false, note, nil
-	t.Props.Key = appendNew(slices.Clone(t.GroupBy), t.Props.Key...)
+	t.Operator = passProps(in)
+	t.Operator.AppendOnly, t.Operator.Locality, t.Operator.Order = false, note, nil
+	t.Operator.Key = appendNew(slices.Clone(t.GroupBy), t.Operator.Key...)
 
 	// Storage order: group, order columns, stream key.
 	cols := slices.Clone(t.GroupBy)
@@ -62,8 +62,8 @@ func (b *builder) topN(in plan.Stream, t *plan.StreamTopN, note string) plan.Str
 			cols, desc = append(cols, o.Col), append(desc, o.Desc)
 		}
 	}
-	key := appendNew(cols, t.Props.Key...)
-	t.State = table("TopNState", t.Props.Schema, upTo(len(t.Props.Schema)), key, slices.Clone(t.Props.Dist.Cols))
+	key := appendNew(cols, t.Operator.Key...)
+	t.State = table("TopNState", t.Operator.Schema, upTo(len(t.Operator.Schema)), key, slices.Clone(t.Operator.Dist.Cols))
 	if slices.Contains(desc, true) {
 		t.State.Desc = append(desc, make([]bool, len(key)-len(desc))...)
 	}

@@ -44,9 +44,9 @@ func (b *builder) setOp(n *plan.SetOp) (plan.Stream, error) {
 func (b *builder) unionAll(n *plan.SetOp) (plan.Stream, error) {
 	width := len(n.Out)
 	ins := make([]plan.Stream, len(n.Ins))
-	slots := []types.Type{}       // hidden columns
+	slots := []types.Type{}        // hidden columns
 	use := make([][]int, len(ins)) // use[i][s]: column of input i in slot s; -1: none
-	var visible []int             // output columns that are in some input's key
+	var visible []int              // output columns that are in some input's key
 	appendOnly := true
 	for i, node := range n.Ins {
 		in, err := b.build(node)
@@ -105,5 +105,5 @@ func (b *builder) unionAll(n *plan.SetOp) (plan.Stream, error) {
 		p.Schema = append(p.Schema, types.Field{Name: "$key" + string(rune('1'+s)), Type: t})
 	}
 	p.Schema = append(p.Schema, types.Field{Name: "$src", Type: types.Int4})
-	return &plan.StreamUnion{Props: p}, nil
+	return &plan.StreamUnion{Operator: p}, nil
 }
