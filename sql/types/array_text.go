@@ -122,7 +122,7 @@ func (p *arrayParser) list(level int) (*List, error) {
 		if p.rest == "" {
 			return nil, errArray(p.text, "Unexpected end of input.")
 		}
-		if p.rest[0] == '}' && first {
+		if p.rest[0] == '}' && first && level == 0 {
 			p.rest = p.rest[1:]
 			return out, nil
 		}

@@ -184,8 +184,11 @@ func (in *dtInput) read() dtError {
 				if e = in.readOffset(f.text[i:]); e == dtOK {
 					e = in.readRun(f.text[:i], true)
 				}
-			case in.timeOnly && isAlpha(f.text[0]):
-				e = in.readZoneName(f.text)
+			case in.timeOnly && !in.haveTime && isDigit(f.text[0]) && strings.Count(f.text, "-") == 1 && strings.IndexByte(f.text, '-') >= 4:
+				i := strings.IndexByte(f.text, '-')
+				if e = in.readRun(f.text[:i], true); e == dtOK {
+					e = in.readOffset(f.text[i:])
+				}
 			default:
 				e = in.readDate(f.text)
 			}
@@ -205,6 +208,9 @@ func (in *dtInput) read() dtError {
 		if e != dtOK {
 			return e
 		}
+	}
+	if expect == wordISOTime || expect == wordJulian {
+		return dtSyntax
 	}
 	return in.finish()
 }
@@ -309,7 +315,7 @@ func (in *dtInput) readRun(s string, date bool) dtError {
 
 // readDate decodes fields with separators; a month may be a name.
 func (in *dtInput) readDate(s string) dtError {
-	if in.haveDate() {
+	if in.haveDate() || in.haveTime { // PostgreSQL wants such a date first
 		return dtSyntax
 	}
 	var parts []string

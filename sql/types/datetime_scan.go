@@ -78,7 +78,7 @@ func scanDatetime(s string) (fields []dtField, ok bool) {
 			kind = dtString
 			run(isAlpha)
 			d := at(i)
-			_, known := dtWords[s[start:i]]
+			known := knownWord(s[start:i])
 			if sep(d) || (d == '+' || isDigit(d)) && !known {
 				kind = dtDate
 				run(func(c byte) bool { return isDigit(c) || isAlpha(c) || strings.IndexByte("+-/_.:", c) >= 0 })
@@ -141,7 +141,17 @@ var dtWords = map[string]dtWord{
 	"at": {}, "on": {}, "sun": {}, "sunday": {}, "mon": {}, "monday": {}, "tue": {}, "tues": {}, "tuesday": {}, "wed": {}, "weds": {}, "wednesday": {},
 	"thu": {}, "thur": {}, "thurs": {}, "thursday": {}, "fri": {}, "friday": {}, "sat": {}, "saturday": {},
 	"now": {what: wordSpecial}, "today": {what: wordSpecial}, "tomorrow": {what: wordSpecial}, "yesterday": {what: wordSpecial},
-	"epoch": {what: wordSpecial}, "infinity": {what: wordSpecial}, "-infinity": {what: wordSpecial}, "+infinity": {what: wordSpecial}, "allballs": {what: wordSpecial},
+	"epoch": {what: wordSpecial}, "infinity": {what: wordSpecial}, "-infinity": {what: wordSpecial}, "allballs": {what: wordSpecial},
+}
+
+// knownWord reports whether a word may have digits right after it: Jan1, 3d4h.
+func knownWord(w string) bool {
+	switch w {
+	case "d", "h", "m", "mm", "s", "y", "dow", "doy", "isodow", "isoyear":
+		return true
+	}
+	_, ok := dtWords[w]
+	return ok
 }
 
 // dtError is why a literal is refused.
@@ -153,6 +163,7 @@ const (
 	dtRange            // a field is out of range
 	dtMonthDay         // a month or day is out of range: perhaps the order was meant otherwise
 	dtInterval         // a part of an interval is out of range
+	dtTotal            // an interval is
 	dtZoneRange
 	dtBadZone // a zone nobody knows
 )
@@ -166,6 +177,8 @@ func (e dtError) err(typ, text, zone string) error {
 			WithHint("Perhaps you need a different \"datestyle\" setting.")
 	case dtInterval:
 		return sqlerr.New("22015", "interval field value out of range: \"%s\"", text)
+	case dtTotal:
+		return errIntervalRange()
 	case dtZoneRange:
 		return sqlerr.New("22009", "time zone displacement out of range: \"%s\"", text)
 	case dtBadZone:

@@ -95,8 +95,8 @@ func parseInterval(s string, fields int, st *Style) (Interval, error) {
 	e := sum.read(s, fields, st.orDefault())
 	if e == dtSyntax {
 		var iso intervalSum
-		if t := trimSpace(s); strings.HasPrefix(t, "P") || strings.HasPrefix(t, "p") {
-			e = iso.readISO(t[1:])
+		if len(s) > 1 && s[0] == 'P' {
+			e = iso.readISO(s[1:])
 			sum = iso
 		}
 	}
@@ -114,9 +114,9 @@ func parseInterval(s string, fields int, st *Style) (Interval, error) {
 
 // An intervalSum adds up the parts of a literal.
 type intervalSum struct {
-	months, days, micros int64
-	seen                 uint32 // units met
-	overflow             bool
+	years, months, days, micros int64
+	seen                        uint32 // units met
+	overflow                    bool
 }
 
 func (a *intervalSum) addTo(to *int64, v, times int64) {
@@ -171,7 +171,7 @@ func (a *intervalSum) add(u intervalUnit, v int64, frac float64) dtError {
 		a.addFraction(frac, unit)
 	}
 	years := func(n int64) {
-		a.addTo(&a.months, v, 12*n)
+		a.addTo(&a.years, v, n)
 		a.addTo(&a.months, int64(math.RoundToEven(frac*float64(n)*12)), 1)
 	}
 	switch u {
@@ -225,10 +225,14 @@ func (a *intervalSum) addClock(c Clock, hours int64, neg bool) dtError {
 }
 
 func (a *intervalSum) interval() (Interval, dtError) {
-	if a.overflow || a.months != int64(int32(a.months)) || a.days != int64(int32(a.days)) {
+	if a.overflow || a.years != int64(int32(a.years)) || a.months != int64(int32(a.months)) || a.days != int64(int32(a.days)) {
 		return Interval{}, dtRange
 	}
-	return Interval{int32(a.months), int32(a.days), a.micros}, dtOK
+	months := a.years*12 + a.months
+	if months != int64(int32(months)) {
+		return Interval{}, dtTotal
+	}
+	return Interval{int32(months), int32(a.days), a.micros}, dtOK
 }
 
 // scanQuantity reads [sign]digits[.digits] at the start of s.
@@ -287,6 +291,9 @@ func (a *intervalSum) read(s string, fields int, st *Style) dtError {
 		switch list[i].kind {
 		case dtTime:
 			c, hours, err := scanClock(text)
+			if fields == rangeMinute|rangeSecond && strings.Count(text, ":") == 1 && strings.IndexByte(text, '.') < 0 {
+				c, hours = Clock{Min: int(hours), Sec: c.Min}, 0
+			}
 			if e = err; e == dtOK {
 				e = a.addClock(c, hours, allNeg)
 			}
@@ -357,49 +364,45 @@ func (a *intervalSum) read(s string, fields int, st *Style) dtError {
 		if a.months == math.MinInt64 || a.days == math.MinInt64 || a.micros == math.MinInt64 {
 			return dtRange
 		}
-		a.months, a.days, a.micros = -a.months, -a.days, -a.micros
+		a.years, a.months, a.days, a.micros = -a.years, -a.months, -a.days, -a.micros
 	}
 	return dtOK
 }
 
 // readISO reads what follows the P: 1Y2M3W4DT5H6M7.8S, or 0001-02-03T04:05:06, or 00010203T040506.
 func (a *intervalSum) readISO(s string) dtError {
-	inTime, any := false, false
+	inTime := false
 	for s != "" {
-		if s[0] == 'T' || s[0] == 't' {
+		if s[0] == 'T' {
 			if inTime {
 				return dtSyntax
 			}
 			inTime = true
 			s = s[1:]
-			if s == "" && !any {
-				return dtSyntax
-			}
 			continue
 		}
 		v, frac, rest, e := scanQuantity(s)
 		if e != dtOK {
 			return e
 		}
-		any = true
-		if rest == "" || rest[0] == '-' || rest[0] == ':' || rest[0] == 'T' || rest[0] == 't' {
+		if rest == "" || rest[0] == '-' || rest[0] == ':' || rest[0] == 'T' {
 			return a.readISOFields(s, inTime)
 		}
 		u := unitNone
-		switch c := rest[0] | 0x20; {
-		case c == 'y' && !inTime:
+		switch c := rest[0]; {
+		case c == 'Y' && !inTime:
 			u = unitYear
-		case c == 'm' && !inTime:
+		case c == 'M' && !inTime:
 			u = unitMonth
-		case c == 'w' && !inTime:
+		case c == 'W' && !inTime:
 			u = unitWeek
-		case c == 'd' && !inTime:
+		case c == 'D' && !inTime:
 			u = unitDay
-		case c == 'h' && inTime:
+		case c == 'H' && inTime:
 			u = unitHour
-		case c == 'm' && inTime:
+		case c == 'M' && inTime:
 			u = unitMinute
-		case c == 's' && inTime:
+		case c == 'S' && inTime:
 			u = unitSecond
 		default:
 			return dtSyntax
@@ -410,9 +413,6 @@ func (a *intervalSum) readISO(s string) dtError {
 		}
 		s = rest[1:]
 	}
-	if !any {
-		return dtSyntax
-	}
 	return dtOK
 }
 
@@ -421,7 +421,7 @@ func (a *intervalSum) readISOFields(s string, inTime bool) dtError {
 	date, clock, timed := s, "", false
 	if inTime {
 		date, clock, timed = "", s, true
-	} else if i := strings.IndexAny(s, "Tt"); i >= 0 {
+	} else if i := strings.IndexByte(s, 'T'); i >= 0 {
 		date, clock, timed = s[:i], s[i+1:], true
 	}
 	fields := func(text, sep string, widths []int, units []intervalUnit) dtError {

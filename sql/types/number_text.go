@@ -1,7 +1,9 @@
 package types
 
 import (
+	"bytes"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -133,6 +135,9 @@ func appendFloat(dst []byte, v float64, bits, limit int) []byte {
 		e--
 	}
 	exp, _ := strconv.Atoi(string(dst[e+1:]))
+	if math.Abs(v) >= 1<<24 && onBound(v, dst[start:e], exp, bits) {
+		return offBound(dst[:start], v, e-start, bits)
+	}
 	if exp >= -4 && exp < limit {
 		return strconv.AppendFloat(dst[:start], v, 'f', -1, bits)
 	}
@@ -157,4 +162,46 @@ func appendRoundedFloat(dst []byte, v float64, digits int) []byte {
 		return out
 	}
 	return strconv.AppendFloat(dst, v, 'g', max(digits, 1), 64)
+}
+
+// onBound reports whether the shortest digits of v, an integer, are exactly half way to the next float.
+// They read back as v only by rounding to even, and PostgreSQL does not rely on that.
+func onBound(v float64, digits []byte, exp, bits int) bool {
+	ulp := 52
+	if bits == 32 {
+		ulp = 23
+	}
+	frac, e := math.Frexp(math.Abs(v))
+	if e-1 < ulp { // neighbours are less than 1 apart: half way needs more digits than the shortest has
+		return false
+	}
+	n, _ := new(big.Int).SetString(strings.NewReplacer(".", "", "-", "").Replace(string(digits)), 10)
+	shift := exp + 1 - len(strings.NewReplacer(".", "", "-", "").Replace(string(digits)))
+	if shift < 0 {
+		return false
+	}
+	n.Mul(n, bigPow10(shift))
+	whole, _ := new(big.Float).SetFloat64(math.Abs(v)).Int(nil)
+	diff := n.Sub(n, whole)
+	gap := new(big.Int).Lsh(big.NewInt(1), uint(e-1-ulp)) // to the next float
+	diff.Lsh(diff, 1)
+	if frac == 0.5 && diff.Sign() < 0 { // below a power of two they are twice as close
+		diff.Lsh(diff, 1)
+	}
+	return diff.CmpAbs(gap) == 0
+}
+
+// offBound appends the shortest form of v that is not half way to a neighbour, given the shortest of all, which
+// took width bytes before its exponent.
+func offBound(dst []byte, v float64, width, bits int) []byte {
+	start := len(dst)
+	for prec := max(width-2, 0); ; prec++ {
+		dst = strconv.AppendFloat(dst[:start], v, 'e', prec, bits)
+		e := bytes.IndexByte(dst[start:], 'e') + start
+		exp, _ := strconv.Atoi(string(dst[e+1:]))
+		back, _ := strconv.ParseFloat(string(dst[start:]), bits)
+		if back == v && !onBound(v, dst[start:e], exp, bits) || prec > 17 {
+			return dst
+		}
+	}
 }
