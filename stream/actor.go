@@ -1,0 +1,73 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// An Actor runs a fragment's executors over its share of the rows, in one
+// goroutine: a head that waits and a chain that is called.
+type Actor struct {
+	ID   ActorID
+	Exec Executor
+	Out  []*Dispatcher
+	// Collect is told of each barrier once all state before it is sealed and it has been passed on.
+	Collect func(ActorID, *Barrier)
+}
+
+var errStop = errors.New("actor stopped")
+
+// A PanicError is a panic inside an actor: a bug of ours, which fails its job and not the process.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic in actor: %v", e.Value) }
+
+// Run returns nil when a barrier stops the actor.
+func (a *Actor) Run(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	err = a.Exec.Run(ctx, a.send)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+// send dispatches a message. New receivers begin with the barrier that adds
+// them; removed ones end with the barrier that removes them.
+func (a *Actor) send(m Message) error {
+	if m.Barrier != nil && m.Barrier.Mutation != nil {
+		a.Out = append(a.Out, m.Barrier.Mutation.Add[a.ID]...)
+	}
+	for _, d := range a.Out {
+		if err := d.Send(m); err != nil {
+			return err
+		}
+	}
+	b := m.Barrier
+	if b == nil {
+		return nil
+	}
+	if mu := b.Mutation; mu != nil && len(mu.Remove) > 0 {
+		kept := make([]*Dispatcher, 0, len(a.Out))
+		for _, d := range a.Out {
+			if !mu.Remove[d] {
+				kept = append(kept, d)
+			}
+		}
+		a.Out = kept
+	}
+	a.Collect(a.ID, b)
+	if b.Mutation != nil && b.Mutation.Stop[a.ID] {
+		return errStop
+	}
+	return nil
+}
