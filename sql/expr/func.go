@@ -17,7 +17,8 @@ const (
 // A Kernel computes a function over columns of n rows. For a strict function,
 // rows with a NULL argument may be computed on garbage but come out NULL. A
 // kernel reports a row's error through ctx.RowError(i, err): it returns nil when
-// the row shall become NULL and evaluation go on.
+// the row shall become NULL and evaluation go on. An argument column of one row
+// may stand for n equal ones; the result has n rows.
 type Kernel func(ctx *Ctx, args []chunk.Column, n int) (chunk.Column, error)
 
 // A Func is one overload of a function or operator.
@@ -33,6 +34,9 @@ type Func struct {
 	Kernel   Kernel
 	// RetType computes the result type from the arguments' where Ret is polymorphic; nil: Ret.
 	RetType func(args []types.Type) types.Type
+
+	total  bool   // never fails: may be evaluated on rows that do not need it
+	native native // compares Go values directly
 }
 
 // A TableFunc is a set-returning function: FROM f(args), or in a select list.
@@ -64,6 +68,7 @@ type Ctx struct {
 	// each row whose expression failed, and that row becomes NULL as a whole.
 	OnError func(err error)
 	failed  map[int]bool
+	frame   frame // where the rows being evaluated come from
 	Seed    func() uint64 // randomness for random(), gen_random_uuid(); nil: an error
 }
 
