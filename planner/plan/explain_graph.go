@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"streamdb/sql/catalog"
+)
+
+// ExplainGraph prints a job's fragments as EXPLAIN (DISTSQL) does: each fragment's
+// operators with their state tables, then the tables. Tables without an
+// identifier are numbered from 1.
+func ExplainGraph(g *Graph) string {
+	g.number()
+	var out strings.Builder
+	for i, f := range g.Fragments {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		fmt.Fprintf(&out, "Fragment %d", f.ID)
+		if f.Single {
+			out.WriteString(" [single]")
+		}
+		if f.SameAs != 0 {
+			fmt.Fprintf(&out, " [as fragment %d]", f.SameAs)
+		}
+		if after := g.BackfillOrder[f.ID]; len(after) > 0 {
+			fmt.Fprintf(&out, " [backfill after %s]", strings.Trim(strings.ReplaceAll(fmt.Sprint(after), " ", ", "), "[]"))
+		}
+		out.WriteByte('\n')
+		g.fragment(f.Root).fragmentText(&out, "")
+	}
+	for _, t := range g.Tables() {
+		out.WriteByte('\n')
+		out.WriteString(tableText(t))
+		out.WriteByte('\n')
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// number gives tables without an identifier one, for printing.
+func (g *Graph) number() {
+	next := catalog.ID(0)
+	for _, t := range g.Tables() {
+		next = max(next, t.ID)
+	}
+	for _, t := range g.Tables() {
+		if t.ID == 0 {
+			next++
+			t.ID = next
+		}
+	}
+}
+
+// A fragmentLine is an operator with its tables and inputs.
+type fragmentLine struct {
+	line   string
+	tables string
+	in     []*fragmentLine
+}
+
+func (g *Graph) fragment(s Stream) *fragmentLine {
+	l := &fragmentLine{line: streamLine(s, false).line()}
+	var tables []string
+	for _, t := range StateTables(s) {
+		tables = append(tables, fmt.Sprintf("%s: %d", t.Name, t.ID))
+	}
+	if m, ok := s.(*StreamMaterialize); ok && m.Rel.ID != 0 {
+		tables = append(tables, fmt.Sprintf("Materialize: %d", m.Rel.ID))
+	}
+	if m, ok := s.(*StreamMerge); ok && g.noShuffle(m.From) {
+		l.line = fmt.Sprintf("StreamExchange NoShuffle from %d", m.From)
+	}
+	if len(tables) > 0 {
+		l.tables = "tables: [ " + strings.Join(tables, ", ") + " ]"
+	}
+	if scan, ok := s.(*StreamTableScan); ok {
+		l.in = append(l.in, &fragmentLine{line: "Upstream " + scan.Table.Name + " " + distKind(scan.Dist)})
+		if scan.Kind == ArrangementBackfill {
+			l.in = append(l.in, &fragmentLine{line: "BatchPlanNode"})
+		}
+	}
+	for _, in := range s.Inputs() {
+		l.in = append(l.in, g.fragment(in))
+	}
+	return l
+}
+
+func (g *Graph) noShuffle(from FragmentID) bool {
+	return slices.ContainsFunc(g.Edges, func(e Edge) bool { return e.From == from && e.NoShuffle })
+}
+
+func (l *fragmentLine) fragmentText(out *strings.Builder, prefix string) {
+	out.WriteString(l.line)
+	out.WriteByte('\n')
+	n := len(l.in)
+	if l.tables != "" {
+		branch := "├── "
+		if n == 0 {
+			branch = "└── "
+		}
+		out.WriteString(prefix + branch + l.tables + "\n")
+	}
+	for i, in := range l.in {
+		branch, below := "├── ", "│   "
+		if i == n-1 {
+			branch, below = "└── ", "    "
+		}
+		out.WriteString(prefix + branch)
+		in.fragmentText(out, prefix+below)
+	}
+}
+
+func tableText(t *TableDesc) string {
+	key := make([]string, len(t.Key))
+	for i, k := range t.Key {
+		dir := "ASC"
+		if t.Desc != nil && t.Desc[i] {
+			dir = "DESC"
+		}
+		key[i] = fmt.Sprintf("$%d %s", k, dir)
+	}
+	spaced := func(items []string) string {
+		if len(items) == 0 {
+			return "[]"
+		}
+		return "[ " + strings.Join(items, ", ") + " ]"
+	}
+	number := func(ns []int) []string {
+		out := make([]string, len(ns))
+		for i, n := range ns {
+			out[i] = fmt.Sprint(n)
+		}
+		return out
+	}
+	return fmt.Sprintf("Table %d { columns: %s, primary key: %s, distribution key: %s }",
+		t.ID, spaced(allNames(t.Schema)), spaced(key), spaced(number(t.Dist)))
+}
+
+// ExplainBackfill prints the backfill order of a job's relations for Graphviz, as
+// EXPLAIN (BACKFILL) does; an arrow points at what waits.
+func ExplainBackfill(g *Graph) string {
+	name := map[FragmentID]string{}
+	for _, f := range g.Fragments {
+		for s := f.Root; ; s = s.Inputs()[0] {
+			switch n := s.(type) {
+			case *StreamTableScan:
+				name[f.ID] = n.Table.Schema + "." + n.Table.Name
+			case *StreamLocalityProvider:
+				name[f.ID] = fmt.Sprintf("locality provider of fragment %d", f.ID)
+			}
+			if name[f.ID] != "" || len(s.Inputs()) == 0 {
+				break
+			}
+		}
+	}
+	var out strings.Builder
+	out.WriteString("digraph G {\n")
+	for _, f := range g.Fragments {
+		for _, after := range g.BackfillOrder[f.ID] {
+			fmt.Fprintf(&out, "  %q -> %q;\n", name[after], name[f.ID])
+		}
+	}
+	out.WriteString("}")
+	return out.String()
+}
