@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
 	"streamdb/sql/types"
@@ -41,7 +43,7 @@ func (d *distinct) open(env *Env) {
 	for range d.calls {
 		schema = append(schema, types.Field{Name: "count", Type: types.Int8})
 	}
-	d.table = env.Store.Table(stateDesc(d.desc, env.vnodeCount(), schema, len(d.key), nil), env.Vnodes)
+	d.table = env.Store.Table(stateDesc(d.desc, env.vnodeCount(), schema, append(slices.Clone(d.groupBy), d.args...), len(d.key), nil), env.Vnodes)
 	d.cache = newKeyCache(env, d.table, d.key.Types(), int64(8*d.calls))
 	d.counts = make([][]int64, d.calls)
 	d.loaded = newColumns(schema, 1)

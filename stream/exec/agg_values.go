@@ -50,7 +50,7 @@ func newValueTable(env *Env, n *plan.StreamHashAgg, a expr.Agg, t *plan.TableDes
 		}
 	}
 	v.source = l.source
-	v.table = env.Store.Table(stateDesc(t, env.vnodeCount(), l.schema, key, l.desc[:key]), env.Vnodes)
+	v.table = env.Store.Table(stateDesc(t, env.vnodeCount(), l.schema, l.source, key, l.desc[:key]), env.Vnodes)
 	v.codec = v.table.Codec()
 	v.read = v.codec.NewDecoder(v.args)
 	return v

@@ -20,7 +20,7 @@ type dedup struct {
 
 func newDedup(env *Env, n *plan.StreamDedup, in stream.Executor) *dedup {
 	schema := n.In[0].Props().Schema.Project(n.Cols)
-	t := env.Store.Table(stateDesc(n.State, env.vnodeCount(), schema, len(n.Cols), nil), env.Vnodes)
+	t := env.Store.Table(stateDesc(n.State, env.vnodeCount(), schema, n.Cols, len(n.Cols), nil), env.Vnodes)
 	return &dedup{in: in, cols: n.Cols, keys: newKeyCache(env, t, schema.Types(), 1)}
 }
 

@@ -38,17 +38,23 @@ func RelationDesc(r *catalog.Relation) storage.Desc {
 	return d
 }
 
-// stateDesc is the layout of a table whose columns the operator chooses: the
-// identity, vnodes and distribution are the planner's. The first columns of both
-// layouts are the same, and the distribution is among them.
-func stateDesc(t *plan.TableDesc, vnodes int, s types.Schema, key int, desc []bool) storage.Desc {
+// stateDesc is the layout of a table whose columns the operator chooses: only the
+// identity and the distribution are the planner's. source says which input column
+// each of the first columns is; the distribution is among them.
+func stateDesc(t *plan.TableDesc, vnodes int, s types.Schema, source []int, key int, desc []bool) storage.Desc {
+	dist := make([]int, len(t.Dist))
+	for i, d := range t.Dist {
+		if dist[i] = d; t.From != nil && source != nil {
+			dist[i] = slices.Index(source, t.From[d])
+		}
+	}
 	k := make([]int, key)
 	for i := range k {
 		k[i] = i
 	}
 	return storage.Desc{
 		ID: uint32(t.ID), Name: t.Name, Tag: storage.TagState,
-		Schema: s, Key: k, Desc: desc, Dist: t.Dist, Vnodes: vnodes,
+		Schema: s, Key: k, Desc: desc, Dist: dist, Vnodes: vnodes,
 	}
 }
 

@@ -114,7 +114,7 @@ func newHashAgg(env *Env, n *plan.StreamHashAgg, in stream.Executor) (*hashAgg, 
 	for _, d := range x.shared {
 		d.open(env)
 	}
-	x.state = env.Store.Table(stateDesc(n.State, env.vnodeCount(), state, len(n.GroupBy), nil), env.Vnodes)
+	x.state = env.Store.Table(stateDesc(n.State, env.vnodeCount(), state, n.GroupBy, len(n.GroupBy), nil), env.Vnodes)
 	x.groups = newKeyCache(env, x.state, key.schema.Types(), perGroup)
 	x.loaded = newColumns(state, 1)
 	x.resetOld()

@@ -62,7 +62,7 @@ func newJoinSide(env *Env, in *plan.Props, keys []int, nulls []bool, state, degr
 	if degree != nil {
 		// Its key is the state table's, so that their keys are the same bytes.
 		schema := append(in.Schema.Project(state.Key), types.Field{Name: "degree", Type: types.Int8})
-		d := stateDesc(degree, env.vnodeCount(), schema, len(state.Key), state.Desc)
+		d := stateDesc(degree, env.vnodeCount(), schema, nil, len(state.Key), state.Desc)
 		d.Dist = make([]int, len(state.Dist))
 		for i, c := range state.Dist {
 			d.Dist[i] = slices.Index(state.Key, c)

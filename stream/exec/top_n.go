@@ -91,7 +91,7 @@ func newTopN(env *Env, n *plan.StreamTopN, in stream.Executor) (*topN, error) {
 		at[c] = l.add(p.Schema, c, false)
 	}
 	x.source = l.source
-	x.table = env.Store.Table(stateDesc(n.State, env.vnodeCount(), l.schema, key, l.desc[:key]), env.Vnodes)
+	x.table = env.Store.Table(stateDesc(n.State, env.vnodeCount(), l.schema, l.source, key, l.desc[:key]), env.Vnodes)
 	x.codec = x.table.Codec()
 	x.read = x.codec.NewDecoder(at)
 	lead := make([]int, x.order)
