@@ -72,7 +72,7 @@ func styleOf(t *testing.T, settings string) *Style {
 		case "IntervalStyle":
 			err = st.SetIntervalStyle(value)
 		case "TimeZone":
-			st.Zone, err = LoadZone(value)
+			st.Zone, err = SessionZone(value)
 		case "bytea_output":
 			st.ByteaEscape = value == "escape"
 		case "extra_float_digits":

@@ -72,33 +72,47 @@ var zoneAbbrevs = map[string]int{
 	"wib": 25200, "art": -10800, "brt": -10800, "clt": -14400, "cot": -18000, "pet": -18000, "vet": -14400,
 }
 
-// LoadZone finds a time zone as SET TIME ZONE and AT TIME ZONE take it: a name
-// in any case (Europe/Berlin), an abbreviation (CET), UTC, or an offset in
+// LoadZone finds a time zone as AT TIME ZONE takes it: an abbreviation (CET,
+// always one hour east), a name in any case (Europe/Berlin), or an offset in
 // hours. As POSIX has it, and unlike the offset of a timestamp, offsets in a
-// name count west of UTC: UTC+3, <+03>-3, -05:30. Error 22023.
+// name count west of UTC: UTC+3, <+03>-3, -05:30. Error 22023. It reads the
+// zone's rules anew each time: look zones up once, not once a row.
 func LoadZone(name string) (*time.Location, error) {
-	bad := sqlerr.New(sqlerr.InvalidParameter, "time zone \"%s\" not recognized", name)
-	lower := strings.ToLower(name)
-	switch lower {
-	case "":
-		return nil, bad
-	case "utc", "z", "zulu", "gmt", "uct", "etc/utc", "ut":
-		return time.UTC, nil
-	case "local", "posixrules":
-		return nil, bad
+	if off, ok := zoneAbbrevs[strings.ToLower(name)]; ok && off != 0 {
+		return time.FixedZone(strings.ToUpper(name), off), nil
 	}
-	if loc := zoneByName(name); loc != nil {
+	if loc := findZone(name); loc != nil {
 		return loc, nil
 	}
-	if off, ok := zoneAbbrevs[lower]; ok {
-		return time.FixedZone(strings.ToUpper(name), off), nil
+	return nil, sqlerr.New(sqlerr.InvalidParameter, "time zone \"%s\" not recognized", name)
+}
+
+// SessionZone finds a time zone as SET TimeZone takes it: as LoadZone, but a name before an abbreviation, so that CET
+// has its summer time, and no abbreviation that is not a name too. Error 22023.
+func SessionZone(name string) (*time.Location, error) {
+	if loc := findZone(name); loc != nil {
+		return loc, nil
+	}
+	return nil, errSetting("TimeZone", name)
+}
+
+func findZone(name string) *time.Location {
+	lower := strings.ToLower(name)
+	switch lower {
+	case "", "local", "posixrules":
+		return nil
+	case "utc", "z", "zulu", "gmt", "uct", "etc/utc", "ut":
+		return time.UTC
+	}
+	if loc := zoneByName(name); loc != nil {
+		return loc
 	}
 	// [abbreviation] ±hours[:minutes[:seconds]]
 	i := 0
 	if strings.HasPrefix(lower, "<") {
 		i = strings.IndexByte(lower, '>') + 1
 		if i == 0 {
-			return nil, bad
+			return nil
 		}
 	}
 	for i < len(lower) && lower[i] >= 'a' && lower[i] <= 'z' {
@@ -110,9 +124,9 @@ func LoadZone(name string) (*time.Location, error) {
 	}
 	off, ok := parseOffset(rest)
 	if !ok {
-		return nil, bad
+		return nil
 	}
-	return OffsetZone(-off), nil
+	return OffsetZone(-off)
 }
 
 // OffsetZone is the zone that is always off seconds east of UTC.
