@@ -18,6 +18,9 @@ func (b *builder) ask(n plan.Node, cols []int, state stateSize) (in plan.Stream,
 	wanted, note := b.wants(n, cols, state)
 	if wanted {
 		if better, ok := b.answer(n, cols); ok {
+			if note != "" {
+				note += ", given by the order of its input"
+			}
 			in, err := b.build(better)
 			return in, note, err
 		}

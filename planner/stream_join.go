@@ -93,13 +93,14 @@ func joinKey(n *plan.Join, lKey, rKey, lJoin, rJoin, output []int) (key []int, d
 			return key, plan.Dist{Kind: plan.SomeShard}
 		}
 	default:
-		// The two join columns of a matched row are equal: one is enough, whichever comes out anyhow.
+		// The two join columns of a matched row are equal: one is enough, best one that comes out anyhow.
 		key = slices.Concat(lKey, rKey)
 		for i, l := range lJoin {
 			r := rJoin[i]
 			hasL, hasR := slices.Contains(key, l), slices.Contains(key, r)
+			outL, outR := slices.Contains(output, l), slices.Contains(output, r)
 			use, drop := l, r
-			if hasR && !hasL || slices.Contains(output, r) && !slices.Contains(output, l) {
+			if outR && !outL || outL == outR && hasR && !hasL {
 				use, drop = r, l
 			}
 			if !hasL && !hasR {

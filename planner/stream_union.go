@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 
 	"streamdb/planner/plan"
@@ -102,7 +103,7 @@ func (b *builder) unionAll(n *plan.SetOp) (plan.Stream, error) {
 	}
 	p := plan.Props{Schema: slices.Clone(n.Out), Key: key, Dist: dist, AppendOnly: appendOnly, In: ins}
 	for s, t := range slots {
-		p.Schema = append(p.Schema, types.Field{Name: "$key" + string(rune('1'+s)), Type: t})
+		p.Schema = append(p.Schema, types.Field{Name: fmt.Sprintf("$key%d", s+1), Type: t})
 	}
 	p.Schema = append(p.Schema, types.Field{Name: "$src", Type: types.Int4})
 	return &plan.StreamUnion{Operator: p}, nil

@@ -12,7 +12,7 @@ import (
 // operators with their state tables, then the tables. Tables without an
 // identifier are numbered from 1.
 func ExplainGraph(g *Graph) string {
-	g.number()
+	ids := g.numbers()
 	var out strings.Builder
 	for i, f := range g.Fragments {
 		if i > 0 {
@@ -29,28 +29,30 @@ func ExplainGraph(g *Graph) string {
 			fmt.Fprintf(&out, " [backfill after %s]", strings.Trim(strings.ReplaceAll(fmt.Sprint(after), " ", ", "), "[]"))
 		}
 		out.WriteByte('\n')
-		g.fragment(f.Root).fragmentText(&out, "")
+		g.fragment(f.Root, ids).fragmentText(&out, "")
 	}
 	for _, t := range g.Tables() {
 		out.WriteByte('\n')
-		out.WriteString(tableText(t))
+		out.WriteString(tableText(t, ids[t]))
 		out.WriteByte('\n')
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// number gives tables without an identifier one, for printing.
-func (g *Graph) number() {
+// numbers are the identifiers of g's tables as printed.
+func (g *Graph) numbers() map[*TableDesc]catalog.ID {
+	out := map[*TableDesc]catalog.ID{}
 	next := catalog.ID(0)
 	for _, t := range g.Tables() {
 		next = max(next, t.ID)
 	}
 	for _, t := range g.Tables() {
-		if t.ID == 0 {
+		if out[t] = t.ID; t.ID == 0 {
 			next++
-			t.ID = next
+			out[t] = next
 		}
 	}
+	return out
 }
 
 // A fragmentLine is an operator with its tables and inputs.
@@ -60,11 +62,11 @@ type fragmentLine struct {
 	in     []*fragmentLine
 }
 
-func (g *Graph) fragment(s Stream) *fragmentLine {
+func (g *Graph) fragment(s Stream, ids map[*TableDesc]catalog.ID) *fragmentLine {
 	l := &fragmentLine{line: streamLine(s, false).line()}
 	var tables []string
 	for _, t := range StateTables(s) {
-		tables = append(tables, fmt.Sprintf("%s: %d", t.Name, t.ID))
+		tables = append(tables, fmt.Sprintf("%s: %d", t.Name, ids[t]))
 	}
 	if m, ok := s.(*StreamMaterialize); ok && m.Rel.ID != 0 {
 		tables = append(tables, fmt.Sprintf("Materialize: %d", m.Rel.ID))
@@ -82,7 +84,7 @@ func (g *Graph) fragment(s Stream) *fragmentLine {
 		}
 	}
 	for _, in := range s.Inputs() {
-		l.in = append(l.in, g.fragment(in))
+		l.in = append(l.in, g.fragment(in, ids))
 	}
 	return l
 }
@@ -112,7 +114,7 @@ func (l *fragmentLine) fragmentText(out *strings.Builder, prefix string) {
 	}
 }
 
-func tableText(t *TableDesc) string {
+func tableText(t *TableDesc, id catalog.ID) string {
 	key := make([]string, len(t.Key))
 	for i, k := range t.Key {
 		dir := "ASC"
@@ -135,31 +137,30 @@ func tableText(t *TableDesc) string {
 		return out
 	}
 	return fmt.Sprintf("Table %d { columns: %s, primary key: %s, distribution key: %s }",
-		t.ID, spaced(allNames(t.Schema)), spaced(key), spaced(number(t.Dist)))
+		id, spaced(allNames(t.Schema)), spaced(key), spaced(number(t.Dist)))
 }
 
 // ExplainBackfill prints the backfill order of a job's relations for Graphviz, as
-// EXPLAIN (BACKFILL) does; an arrow points at what waits.
+// EXPLAIN (BACKFILL) does; an arrow points at what waits. Locality providers are left out:
+// they always wait for all scans.
 func ExplainBackfill(g *Graph) string {
 	name := map[FragmentID]string{}
 	for _, f := range g.Fragments {
-		for s := f.Root; ; s = s.Inputs()[0] {
-			switch n := s.(type) {
-			case *StreamTableScan:
-				name[f.ID] = n.Table.Schema + "." + n.Table.Name
-			case *StreamLocalityProvider:
-				name[f.ID] = fmt.Sprintf("locality provider of fragment %d", f.ID)
-			}
-			if name[f.ID] != "" || len(s.Inputs()) == 0 {
-				break
-			}
+		s := f.Root
+		for len(s.Inputs()) > 0 {
+			s = s.Inputs()[0]
+		}
+		if scan, ok := s.(*StreamTableScan); ok {
+			name[f.ID] = scan.Table.Schema + "." + scan.Table.Name
 		}
 	}
 	var out strings.Builder
 	out.WriteString("digraph G {\n")
 	for _, f := range g.Fragments {
 		for _, after := range g.BackfillOrder[f.ID] {
-			fmt.Fprintf(&out, "  %q -> %q;\n", name[after], name[f.ID])
+			if name[after] != "" && name[f.ID] != "" {
+				fmt.Fprintf(&out, "  %q -> %q;\n", name[after], name[f.ID])
+			}
 		}
 	}
 	out.WriteString("}")

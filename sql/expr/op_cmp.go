@@ -55,7 +55,7 @@ func comparisons(r *registry) {
 		{"int8", "int2"}, {"int8", "int4"}, {"int8", "int8"}, {"oid", "oid"}, {"date", "date"}, {"time", "time"},
 		{"timestamp", "timestamp"}, {"timestamptz", "timestamptz"},
 	}
-	strs := [][2]string{{"text", "text"}, {"name", "name"}, {"name", "text"}, {"text", "name"}, {"char", "char"}, {"bytea", "bytea"}}
+	strs := [][2]string{{"text", "text"}, {"name", "name"}, {"name", "text"}, {"text", "name"}, {"char", "char"}, {"bytea", "bytea"}, {"uuid", "uuid"}}
 	floats := [][2]string{{"float4", "float4"}, {"float4", "float8"}, {"float8", "float4"}, {"float8", "float8"}}
 	for op := opEq; op <= opGe; op++ {
 		for _, p := range ints {

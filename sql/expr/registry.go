@@ -165,6 +165,12 @@ func sigType(name string) types.Type {
 		return types.Regproc
 	case "regnamespace":
 		return types.Type{OID: types.OIDRegnamespace}
+	case "uuid":
+		return types.UUID
+	case "json":
+		return types.JSON
+	case "jsonb":
+		return types.JSONB
 	case "aclitem":
 		return types.Type{OID: types.OIDAclitem}
 	case "pg_node_tree":
