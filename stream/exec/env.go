@@ -64,6 +64,7 @@ type Env struct {
 	Seed   uint64
 
 	quotas []*quota
+	dirty  int // groups that may be dirty before they are flushed; 0: dirtyGroups
 }
 
 // defaultChunk is the rows of a chunk where Env does not say.
@@ -74,6 +75,13 @@ func (env *Env) chunkSize() int {
 		return env.ChunkSize
 	}
 	return defaultChunk
+}
+
+func (env *Env) dirtyGroups() int {
+	if env.dirty > 0 {
+		return env.dirty
+	}
+	return dirtyGroups
 }
 
 func (env *Env) vnodeCount() int { return max(1, env.VnodeCount) }

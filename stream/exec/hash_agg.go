@@ -71,7 +71,7 @@ const dirtyGroups = 1 << 16
 func newHashAgg(env *Env, n *plan.StreamHashAgg, in stream.Executor) (*hashAgg, error) {
 	x := &hashAgg{
 		in: in, env: env, groupBy: n.GroupBy, global: len(n.GroupBy) == 0, schema: n.Schema,
-		filters: []int{-1}, limit: dirtyGroups,
+		filters: []int{-1}, limit: env.dirtyGroups(),
 	}
 	inSchema := n.In[0].Props().Schema
 	var key layout

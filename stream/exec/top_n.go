@@ -110,7 +110,7 @@ func (x *topN) Run(ctx context.Context, emit stream.Emit) error {
 			if err := x.apply(m.Chunk); err != nil {
 				return err
 			}
-			if len(x.dirty) < dirtyGroups {
+			if len(x.dirty) < x.env.dirtyGroups() {
 				return nil
 			}
 			return x.flush(emit)
