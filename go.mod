@@ -2,10 +2,7 @@ module streamdb
 
 go 1.26.0
 
-require (
-	github.com/cockroachdb/apd/v3 v3.2.3
-	github.com/zeebo/xxh3 v1.1.0
-)
+require github.com/cockroachdb/apd/v3 v3.2.3
 
 require (
 	github.com/alecthomas/kong v1.17.0 // indirect
@@ -30,6 +27,7 @@ require (
 	github.com/tetratelabs/wazero v1.12.0 // indirect
 	github.com/wasilibs/go-pgquery v0.0.0-20260728010200-155ebad2880e // indirect
 	github.com/wasilibs/wazero-helpers v0.0.0-20250123031827-cd30c44769bb // indirect
+	github.com/zeebo/xxh3 v1.1.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/metric v1.41.0 // indirect
