@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"streamdb/sql/catalog"
-	"streamdb/sql/expr"
 	"streamdb/sql/sqlerr"
 	"streamdb/storage"
 	"streamdb/stream/engine/syscat"
@@ -107,7 +106,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		writers: map[catalog.ID]*tableWriter{}, sessions: map[uint32]*Session{}, rng: rand.New(rand.NewPCG(o.Seed, 1))}
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
-		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: func() *expr.Ctx { return &expr.Ctx{} },
+		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
 		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {

@@ -33,8 +33,8 @@ type Options struct {
 	Interval time.Duration // between barriers while something is active; 0: 100 ms
 	// ChunkSize is the rows of a chunk that a scan or operator emits; 0: 1024.
 	ChunkSize int
-	ExprCtx   func() *expr.Ctx // what expressions of views may depend on
-	Fatal     func(error)      // an epoch could not be made durable: the process must end
+	ExprCtx   func(rel *catalog.Relation) *expr.Ctx // what the expressions of a job may depend on
+	Fatal     func(error)                           // an epoch could not be made durable: the process must end
 	// Failed is told, on its own goroutine, of jobs that have stopped with an error, the first one first.
 	Failed func(rels []catalog.ID, err error)
 	Seed   uint64
@@ -49,7 +49,7 @@ type Manager struct {
 	execM    *exec.Metrics
 	cache    *exec.Budget
 	chunk    int
-	exprCtx  func() *expr.Ctx
+	exprCtx  func(*catalog.Relation) *expr.Ctx
 	failed   func([]catalog.ID, error)
 	seed     uint64
 	coord    *Coordinator
@@ -93,7 +93,7 @@ func (m *Manager) env(j *Job, f *fragment, a *actor, set storage.VnodeSet, vnode
 		Logger:        logJob(m.log, j.Rel).With("fragment", uint32(f.plan.ID), "actor", uint32(a.id)),
 		WaitCommitted: m.coord.Wait,
 		Progress:      f.progress, Limiter: f.limiter, Waiting: !f.started.Load(), GlobalPause: m.paused,
-		ExprCtx:   m.exprCtx,
+		ExprCtx:   func() *expr.Ctx { return m.exprCtx(j.Rel) },
 		ExprError: func(op string, err error) { j.exprError(m, op, err) },
 		Seed:      m.seed + uint64(a.id),
 	}
