@@ -1,0 +1,225 @@
+package types
+
+import (
+	"encoding/json"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"streamdb/sql/sqlerr"
+)
+
+// parseJSON checks a json literal and returns it as it is, or for jsonb in
+// PostgreSQL's one form: keys by length and then bytes, the last of equal keys,
+// numbers as numeric prints them, ", " and ": " between. Equal jsonb values thus have equal texts,
+// but for numbers that differ in trailing zeros only.
+func parseJSON(s string, canonical bool) (string, error) {
+	if !json.Valid([]byte(s)) {
+		return "", errSyntaxJSON()
+	}
+	if !canonical {
+		return s, nil
+	}
+	p := jsonReader{s: s}
+	out, err := p.value(nil)
+	return string(out), err
+}
+
+// A jsonReader rewrites valid JSON.
+type jsonReader struct {
+	s string
+	i int
+}
+
+func (p *jsonReader) skip() {
+	for p.i < len(p.s) && isSpace(p.s[p.i]) {
+		p.i++
+	}
+}
+
+func (p *jsonReader) value(dst []byte) ([]byte, error) {
+	p.skip()
+	switch c := p.s[p.i]; c {
+	case '{':
+		return p.object(dst)
+	case '[':
+		p.i++
+		dst = append(dst, '[')
+		for n := 0; ; n++ {
+			p.skip()
+			if p.s[p.i] == ']' {
+				p.i++
+				return append(dst, ']'), nil
+			}
+			if p.s[p.i] == ',' {
+				p.i++
+				dst = append(dst, ", "...)
+			}
+			var err error
+			if dst, err = p.value(dst); err != nil {
+				return nil, err
+			}
+		}
+	case '"':
+		text, err := p.str()
+		return AppendJSONString(dst, text), err
+	case 't', 'f', 'n':
+		n := 4
+		if c == 'f' {
+			n = 5
+		}
+		dst = append(dst, p.s[p.i:p.i+n]...)
+		p.i += n
+		return dst, nil
+	}
+	start := p.i
+	for p.i < len(p.s) && strings.IndexByte("+-.0123456789eE", p.s[p.i]) >= 0 {
+		p.i++
+	}
+	d, err := ParseDecimal(p.s[start:p.i])
+	return d.AppendText(dst), err
+}
+
+func (p *jsonReader) object(dst []byte) ([]byte, error) {
+	type field struct {
+		key   string
+		value []byte
+	}
+	var fields []field
+	p.i++
+	for {
+		p.skip()
+		if p.s[p.i] == '}' {
+			p.i++
+			break
+		}
+		if p.s[p.i] == ',' {
+			p.i++
+			p.skip()
+		}
+		key, err := p.str()
+		if err != nil {
+			return nil, err
+		}
+		p.skip()
+		p.i++ // the colon
+		value, err := p.value(nil)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, field{key, value})
+	}
+	sort.SliceStable(fields, func(i, j int) bool {
+		a, b := fields[i].key, fields[j].key
+		if len(a) != len(b) {
+			return len(a) < len(b)
+		}
+		return a < b
+	})
+	dst = append(dst, '{')
+	first := true
+	for i, f := range fields {
+		if i+1 < len(fields) && fields[i+1].key == f.key {
+			continue // the last one counts
+		}
+		if !first {
+			dst = append(dst, ", "...)
+		}
+		first = false
+		dst = append(AppendJSONString(dst, f.key), ": "...)
+		dst = append(dst, f.value...)
+	}
+	return append(dst, '}'), nil
+}
+
+// str reads a string with its escapes resolved.
+func (p *jsonReader) str() (string, error) {
+	start := p.i
+	p.i++
+	for p.s[p.i] != '"' {
+		if p.s[p.i] == '\\' {
+			p.i++
+		}
+		p.i++
+	}
+	p.i++
+	raw := p.s[start:p.i]
+	if strings.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1], nil
+	}
+	if err := checkEscapes(raw); err != nil {
+		return "", err
+	}
+	var out string
+	if err := json.Unmarshal([]byte(raw), &out); err != nil {
+		return "", sqlerr.New(sqlerr.InvalidText, "invalid input syntax for type json: %w", err)
+	}
+	return out, nil
+}
+
+// checkEscapes refuses what a text cannot hold: a zero byte, half a surrogate pair.
+func checkEscapes(raw string) error {
+	high := false // the escape before was the first half of a pair
+	for i := 0; i < len(raw); i++ {
+		var r uint64
+		escape := raw[i] == '\\' && raw[i+1] == 'u'
+		if escape {
+			r, _ = strconv.ParseUint(raw[i+2:i+6], 16, 16)
+		}
+		low := r >= 0xdc00 && r < 0xe000
+		switch {
+		case high && !low:
+			return errSyntaxJSON().WithDetail("Unicode low surrogate must follow a high surrogate.")
+		case low && !high:
+			return errSyntaxJSON().WithDetail("Unicode low surrogate must follow a high surrogate.")
+		case escape && r == 0:
+			return sqlerr.New("22P05", "unsupported Unicode escape sequence").WithDetail("\\u0000 cannot be converted to text.")
+		}
+		high = r >= 0xd800 && r < 0xdc00
+		switch {
+		case escape:
+			i += 5
+		case raw[i] == '\\':
+			i++
+		}
+	}
+	return nil
+}
+
+func errSyntaxJSON() *sqlerr.Error {
+	return sqlerr.New(sqlerr.InvalidText, "invalid input syntax for type json")
+}
+
+// AppendJSONString appends s in quotes, escaped as PostgreSQL does: only what must be.
+func AppendJSONString(dst []byte, s string) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\b':
+			dst = append(dst, `\b`...)
+		case c == '\f':
+			dst = append(dst, `\f`...)
+		case c == '\n':
+			dst = append(dst, `\n`...)
+		case c == '\r':
+			dst = append(dst, `\r`...)
+		case c == '\t':
+			dst = append(dst, `\t`...)
+		case c < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		case c < utf8.RuneSelf:
+			dst = append(dst, c)
+		default:
+			_, n := utf8.DecodeRuneInString(s[i:])
+			dst = append(dst, s[i:i+n]...)
+			i += n
+			continue
+		}
+		i++
+	}
+	return append(dst, '"')
+}
