@@ -48,10 +48,23 @@ func (p *parser) refuse(c *complaint, text string, shift, first int) *sqlerr.Err
 	if off >= 0 {
 		e.At(min(max(off+shift, first), len(p.text)))
 	}
-	if strings.HasPrefix(c.message, "LIMIT #,# syntax") {
+	switch {
+	case strings.HasPrefix(c.message, "LIMIT #,# syntax"):
 		e.WithHint("Use separate LIMIT and OFFSET clauses.")
+	case c.message != "invalid Unicode escape" || off < 0:
+	case p.unicodeString(off + shift):
+		e.WithHint(`Unicode escapes must be \XXXX or \+XXXXXX.`)
+	default:
+		e.Code = "22025"
+		e.WithHint(`Unicode escapes must be \uXXXX or \UXXXXXXXX.`)
 	}
 	return e
+}
+
+// unicodeString says whether the token around an offset is U&'…' or U&"…" rather than E'…'.
+func (p *parser) unicodeString(offset int) bool {
+	i := p.tokenAt(offset+1) - 1
+	return i >= 0 && p.text[p.toks[i].pos]|0x20 == 'u'
 }
 
 // codeOf finds the SQLSTATE for a message of the grammar's: nearly all are syntax errors.
@@ -59,8 +72,8 @@ func codeOf(message string) string {
 	switch {
 	case strings.Contains(message, "not yet implemented"), strings.HasPrefix(message, "unsafe use of"):
 		return sqlerr.NotSupported
-	case strings.HasPrefix(message, "invalid Unicode"), strings.HasPrefix(message, "invalid escape"):
-		return "22025"
+	case strings.HasPrefix(message, "precision for type"):
+		return sqlerr.InvalidParameter
 	case strings.Contains(message, "out of range"):
 		return sqlerr.OutOfRange
 	case strings.HasPrefix(message, "proto:"), strings.Contains(message, "wasm"):

@@ -117,6 +117,12 @@ func (l *lexer) run() *sqlerr.Error {
 			if isDigit(at(s, i+1)) {
 				for i++; i < len(s) && isDigit(s[i]); i++ {
 				}
+				if i < len(s) && isIdentStart(s[i]) {
+					for i < len(s) && isIdent(s[i]) {
+						i++
+					}
+					return sqlerr.New(sqlerr.Syntax, `trailing junk after parameter at or near "%s"`, s[start:i]).At(start)
+				}
 				l.params = true
 				l.add(param, start, i)
 				break

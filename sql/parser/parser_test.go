@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -316,7 +317,7 @@ func TestErrorType(t *testing.T) {
 
 // TestDeep: texts that would make PostgreSQL's C code overflow its stack are refused before it sees them.
 func TestDeep(t *testing.T) {
-	for _, n := range []int{1000, maxDepth + 10, 200000} {
+	for _, n := range []int{1000, maxDepth - 100, maxDepth + 10, 200000} {
 		for name, text := range deepTexts(n) {
 			if n > 20000 && strings.HasPrefix(name, "flat") {
 				continue // only slow
@@ -328,6 +329,90 @@ func TestDeep(t *testing.T) {
 			if flat := strings.HasPrefix(name, "flat"); err != nil && (flat || n == 1000) || err == nil && !flat && n > maxDepth {
 				t.Errorf("%s × %d: %v", name, n, err)
 			}
+		}
+	}
+}
+
+// TestDeepTypes: so are types.
+func TestDeepTypes(t *testing.T) {
+	for _, text := range []string{strings.Repeat("struct<a ", 5000), strings.Repeat("map(int, ", 5000), "create table t (" + strings.Repeat("a struct<a int, b ", 5000),
+		strings.Repeat("struct<a ", 200) + "int" + strings.Repeat(">", 200), "select " + strings.Repeat("x::struct<a int, b ", 3000)} {
+		if _, err := ParseTypeRef(text); err == nil {
+			t.Errorf("%.20s… is a type", text)
+		}
+		if _, err := Parse(text); err == nil {
+			t.Errorf("%.20s… is a statement", text)
+		}
+	}
+}
+
+// TestClauseLookup: the clauses are found again from the nodes of the tree.
+func TestClauseLookup(t *testing.T) {
+	s, err := ParseOne(`SELECT x::struct<a int>, y::int FROM s.a, b JOIN c FOR SYSTEM_TIME AS OF PROCTIME() AS d ON b.x = d.x
+		JOIN (e ASOF JOIN (f JOIN g ON f.x = g.x CROSS JOIN h) ON ((e.x = f.x)) AND e.t >= f.t) ON true ASOF LEFT JOIN i NATURAL LEFT JOIN j ON CAST(a.x AS int) = i.x`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	walk(s.Node.ProtoReflect(), func(m protoreflect.Message) {
+		switch n := m.Interface().(type) {
+		case *ast.RangeVar:
+			if s.Clauses.IsTemporal(n) {
+				got = append(got, "temporal "+n.Relname)
+			}
+		case *ast.JoinExpr:
+			if s.Clauses.IsAsof(n) {
+				q, err := DeparseExpr(n.Quals)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, "asof "+q)
+			}
+		case *ast.TypeName:
+			if c := s.Clauses.Composite(n); c != nil {
+				got = append(got, fmt.Sprintf("composite of %d", len(c.Fields)))
+			}
+		}
+	})
+	slices.Sort(got)
+	want := []string{"asof a.x::int = i.x", "asof e.x = f.x AND e.t >= f.t", "composite of 1", "temporal c"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRoundTrip: what Deparse writes parses to the same tree.
+func TestRoundTrip(t *testing.T) {
+	for _, text := range []string{
+		"SELECT DISTINCT ON (a) a, b AS \"B\" FROM t, LATERAL (SELECT * FROM u WHERE u.x = t.x) v WHERE a IN (1, 2) AND b LIKE 'x%' ORDER BY a DESC NULLS FIRST LIMIT 1 OFFSET 2",
+		"SELECT sum(x) OVER (PARTITION BY a ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), CASE a WHEN 1 THEN 'x' ELSE NULL END, a::numeric(10, 2), ARRAY[1, 2], e'\\n' FROM t",
+		"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT * FROM r",
+		"INSERT INTO t (a, b) VALUES (1, DEFAULT) ON CONFLICT (a) DO UPDATE SET b = excluded.b RETURNING *",
+	} {
+		a, err := ParseOne(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Deparse(a.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := ParseOne(again)
+		if err != nil || !Equal(a.Node, b.Node) {
+			t.Errorf("%s\nis written as\n%s\n%v", text, again, err)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for name, want := range map[string]string{"a": "a", "A": `"A"`, "a b": `"a b"`, `a"b`: `"a""b"`, "select": `"select"`, "int": `"int"`, "left": `"left"`, "text": "text", "": `""`, "1a": `"1a"`, "é": `"é"`, "a$": `"a$"`} {
+		if got := QuoteIdent(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	for s, want := range map[string]string{"a": "'a'", "a'b": "'a''b'", `a\b`: `E'a\\b'`} {
+		if got := QuoteLiteral(s); got != want {
+			t.Errorf("%s: %s, want %s", s, got, want)
 		}
 	}
 }

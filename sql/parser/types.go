@@ -53,7 +53,12 @@ type typeReader struct {
 	i   int // token
 	sub int // bytes of it that were taken
 	hi  int
+
+	depth int // structs and maps that are open
 }
+
+// maxTypeDepth bounds how deep structs and maps may nest.
+const maxTypeDepth = 100
 
 // offset is where the reader stands, right after what was taken last.
 func (r *typeReader) offset() int {
@@ -118,6 +123,10 @@ func (r *typeReader) typ() (t *TypeRef, ok bool, err error) {
 
 // composite reads struct<name type, …> or map(type, type).
 func (r *typeReader) composite() (c *Composite, ok bool, err error) {
+	if r.depth++; r.depth > maxTypeDepth {
+		return nil, true, tooDeep()
+	}
+	defer func() { r.depth-- }()
 	p := r.p
 	c = &Composite{Pos: int(p.toks[r.i].pos)}
 	if p.is(r.i, "map") {
