@@ -117,6 +117,12 @@ func lookup(s *plan.Scan, a access) plan.Node {
 	return filter(keep(j, plus(upTo(len(s.Cols)), len(key))), a.rest)
 }
 
+// neverNullColumn reports whether a column surely has no NULL.
+func neverNullColumn(rel *catalog.Relation, c int) bool {
+	key := slices.IndexFunc(rel.Key, func(k catalog.KeyColumn) bool { return k.Col == c })
+	return rel.Columns[c].NotNull || key >= 0 && key < rel.PrimaryKey
+}
+
 // A bound is a condition that compares one column with something that is fixed while the query runs.
 type bound struct {
 	col  int // of the scan
@@ -176,6 +182,11 @@ func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(i
 				used[hi.cond], a.ranged = true, true
 			}
 		}
+		if (lo == nil) != (hi == nil) && !neverNullColumn(rel, k.Col) {
+			// The open end is where the NULLs are.
+			c := slices.IndexFunc(s.Cols, func(c int) bool { return at(c) == k.Col })
+			a.rest = append(a.rest, &expr.IsNull{Arg: colRef(s.Schema(), c), Negate: true})
+		}
 		break
 	}
 	if a.eq == 0 && !a.ranged {
@@ -191,7 +202,8 @@ func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(i
 	return a, true
 }
 
-// boundOf recognizes column op fixed, fixed op column, column IN (fixed, …) and column = ANY (array literal).
+// boundOf recognizes column op fixed, fixed op column, column IN (fixed, …), an OR of
+// such equalities of one column, and column = ANY (array literal).
 func boundOf(e expr.Expr, s types.Schema) (bound, bool) {
 	col := func(e expr.Expr) (int, bool) {
 		c, ok := e.(*expr.ColRef)
@@ -226,6 +238,19 @@ func boundOf(e expr.Expr, s types.Schema) (bound, bool) {
 			return bound{}, false
 		}
 		return inBound(c, e.List)
+	case *expr.Logic: // column = a OR column IN (b, c)
+		if !e.Or {
+			return bound{}, false
+		}
+		at, list := -1, []expr.Expr(nil)
+		for _, a := range e.Args {
+			b, ok := boundOf(a, s)
+			if !ok || b.op != "=" || at >= 0 && b.col != at {
+				return bound{}, false
+			}
+			at, list = b.col, append(list, b.to...)
+		}
+		return inBound(at, list)
 	case *expr.Quantified:
 		c, ok := col(e.Left)
 		if !ok || e.All || e.Op == nil || e.Op.Name != "=" {

@@ -147,8 +147,7 @@ func notNull(s plan.Stream, col int) bool {
 	case *plan.StreamTableScan:
 		c := s.Cols[col]
 		r := s.Table
-		key := slices.IndexFunc(r.Key, func(k catalog.KeyColumn) bool { return k.Col == c })
-		return r.Columns[c].NotNull || key >= 0 && key < r.PrimaryKey || r.Kind == catalog.Table && c == rowIDColumn(r)
+		return neverNullColumn(r, c) || r.Kind == catalog.Table && c == rowIDColumn(r)
 	case *plan.StreamRowIDGen:
 		return col == s.Col || notNull(s.In[0], col)
 	case *plan.StreamProject:

@@ -134,8 +134,9 @@ const (
 )
 
 // A KeyRange restricts a scan to keys whose leading columns equal Eq and whose
-// next column lies between Lo and Hi. Expressions have no column references; a
-// NULL bound gives no rows.
+// next column lies between Lo and Hi, by value, whatever the direction of the key. NULLs
+// lie at the end where the key has them: above all values. Expressions have no column
+// references; a NULL bound gives no rows.
 type KeyRange struct {
 	Eq           []expr.Expr
 	Lo, Hi       expr.Expr // nil: unbounded
