@@ -117,12 +117,6 @@ func lookup(s *plan.Scan, a access) plan.Node {
 	return filter(keep(j, plus(upTo(len(s.Cols)), len(key))), a.rest)
 }
 
-// neverNullColumn reports whether a column surely has no NULL.
-func neverNullColumn(rel *catalog.Relation, c int) bool {
-	key := slices.IndexFunc(rel.Key, func(k catalog.KeyColumn) bool { return k.Col == c })
-	return rel.Columns[c].NotNull || key >= 0 && key < rel.PrimaryKey
-}
-
 // A bound is a condition that compares one column with something that is fixed while the query runs.
 type bound struct {
 	col  int // of the scan
@@ -181,11 +175,6 @@ func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(i
 				ranges[i].Hi, ranges[i].HiInc = hi.to[0], hi.op == "<="
 				used[hi.cond], a.ranged = true, true
 			}
-		}
-		if (lo == nil) != (hi == nil) && !neverNullColumn(rel, k.Col) {
-			// The open end is where the NULLs are.
-			c := slices.IndexFunc(s.Cols, func(c int) bool { return at(c) == k.Col })
-			a.rest = append(a.rest, &expr.IsNull{Arg: colRef(s.Schema(), c), Negate: true})
 		}
 		break
 	}

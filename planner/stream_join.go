@@ -163,6 +163,12 @@ func notNull(s plan.Stream, col int) bool {
 	return false
 }
 
+// neverNullColumn reports whether a column surely has no NULL.
+func neverNullColumn(rel *catalog.Relation, c int) bool {
+	key := slices.IndexFunc(rel.Key, func(k catalog.KeyColumn) bool { return k.Col == c })
+	return rel.Columns[c].NotNull || key >= 0 && key < rel.PrimaryKey
+}
+
 // joinTable keeps one side's rows by join key.
 func joinTable(name string, p *plan.Props, keys []int) *plan.TableDesc {
 	all := upTo(len(p.Schema))
