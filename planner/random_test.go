@@ -82,6 +82,12 @@ func tryPlan(seed uint64) error {
 
 	g.streaming = false
 	n = g.node(3)
+	if g.r.IntN(2) == 0 {
+		for id := range g.w.rows {
+			g.w.rows[id] = 1000000 // looking up pays
+		}
+		n = g.join(&plan.Filter{Input: g.leaf(), Cond: op("=", &expr.ColRef{Index: 0, Typ: types.Int4}, num(1))}, g.leaf())
+	}
 	return samePlan(ev, n, bag(ev.node(n, nil)), s, g.w)
 }
 
