@@ -43,7 +43,8 @@ type run struct {
 
 	mu   sync.Mutex
 	cond sync.Cond
-	out  []*chunk.Chunk // since the last take
+	next []*chunk.Chunk // since the last barrier
+	out  []*chunk.Chunk // before it, since the last take
 	seen storage.Epoch
 	err  error
 	done bool
@@ -144,9 +145,10 @@ func (x *run) emit(m stream.Message) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if m.Chunk != nil {
-		x.out = append(x.out, m.Chunk)
+		x.next = append(x.next, m.Chunk)
 	}
 	if m.Barrier != nil {
+		x.out, x.next = append(x.out, x.next...), nil
 		x.seen = m.Barrier.Epoch
 		x.cond.Broadcast()
 	}
@@ -202,7 +204,7 @@ func (x *run) fails() error {
 	return err
 }
 
-// take returns the output since the last take.
+// take returns the output of ended epochs since the last take.
 func (x *run) take() []*chunk.Chunk {
 	x.mu.Lock()
 	defer x.mu.Unlock()
