@@ -17,12 +17,12 @@ type env struct {
 	b         *binder
 	scope     *scope
 	ctes      *cte
-	clause    string     // the clause in errors: "aggregate functions are not allowed in WHERE"
-	noColumns string     // not "": columns are not allowed here, with this message
-	calls     *collector // where aggregates and set-returning functions go; nil: neither is allowed
-	noAggs    bool       // calls takes set-returning functions only
-	noSets    string     // set-returning functions are not allowed here although calls takes them; why
-	inAgg     bool       // inside an aggregate's arguments
+	clause    string        // the clause in errors: "aggregate functions are not allowed in WHERE"
+	noColumns *sqlerr.Error // not nil: columns are not allowed here, with this error
+	calls     *collector    // where aggregates and set-returning functions go; nil: neither is allowed
+	noAggs    bool          // calls takes set-returning functions only
+	noSets    string        // set-returning functions are not allowed here although calls takes them; why
+	inAgg     bool          // inside an aggregate's arguments
 }
 
 // expr binds an expression. What is left untyped (type unknown) is for the caller to type.

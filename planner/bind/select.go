@@ -539,7 +539,7 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		}
 		le := *e
 		le.clause = clause
-		le.noColumns = "argument of " + clause + " must not contain variables"
+		le.noColumns = sqlerr.New("42P10", "argument of %s must not contain variables", clause)
 		x, err := le.expr(n)
 		if err != nil {
 			return nil, err

@@ -266,7 +266,7 @@ func scalarOptions(o Options) Options {
 func (b *binder) scalarNode(n *ast.Node, rel *catalog.Relation, clause string) (expr.Expr, error) {
 	e := &env{b: b, scope: &scope{}, clause: clause}
 	if rel == nil {
-		e.noColumns = "cannot use column reference in DEFAULT expression"
+		e.noColumns = sqlerr.New(sqlerr.NotSupported, "cannot use column reference in DEFAULT expression")
 	} else {
 		e.scope.from = tableFrom(rel, "", 0)
 	}
