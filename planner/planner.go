@@ -24,7 +24,7 @@ type Settings struct {
 	CacheBudget    int64
 	IndexSelection bool // enable_index_selection
 	JoinOrdering   bool // enable_join_ordering
-	TwoPhaseAgg    bool // enable_two_phase_agg
+	TwoPhaseAgg    bool // enable_two_phase_agg; an aggregate over all rows runs in one actor either way
 	BackfillOrder  BackfillOrder
 	Verbose        bool
 }

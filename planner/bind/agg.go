@@ -1,0 +1,273 @@
+package bind
+
+import (
+	"slices"
+
+	"streamdb/planner/plan"
+	"streamdb/sql/expr"
+	"streamdb/sql/sqlerr"
+	"streamdb/sql/types"
+)
+
+// project builds the plan up to the projection of all targets: FROM, WHERE,
+// grouping, HAVING, set-returning functions, select list.
+func (q *selection) project() (plan.Node, error) {
+	node := q.b.filter(q.scope.from.node, q.where)
+	lower := func(e expr.Expr) (expr.Expr, error) { return e, nil }
+	grouped := len(q.stmt.GroupClause) > 0 || q.having != nil || len(q.calls.aggs) > 0
+	xs := make([]expr.Expr, len(q.targets))
+	names := make([]string, len(q.targets))
+	for i, t := range q.targets {
+		xs[i], names[i] = t.x, t.name
+	}
+	if grouped {
+		g := &grouping{q: q, keys: slices.Clone(q.groups)}
+		g.findKeyed()
+		// All that stands above the aggregation is lowered first: it may add grouping columns.
+		var err error
+		for i, x := range xs {
+			if xs[i], err = g.lower(x); err != nil {
+				return nil, err
+			}
+		}
+		having := q.having
+		if having != nil {
+			if having, err = g.lower(having); err != nil {
+				return nil, err
+			}
+		}
+		args := make([][]expr.Expr, len(q.calls.sets))
+		for i, s := range q.calls.sets {
+			args[i] = make([]expr.Expr, len(s.args))
+			for j, a := range s.args {
+				if args[i][j], err = g.lower(a); err != nil {
+					return nil, err
+				}
+			}
+		}
+		node = g.aggregate(node)
+		for i := range xs {
+			xs[i] = g.place(xs[i])
+		}
+		if having != nil {
+			node = &plan.Filter{Input: node, Cond: g.place(having)}
+		}
+		for i, s := range q.calls.sets {
+			s.args = args[i]
+			for j := range s.args {
+				s.args[j] = g.place(s.args[j])
+			}
+			q.calls.sets[i] = s
+		}
+	}
+	if len(q.calls.sets) > 0 {
+		n, where, err := unsetSets(node, q.calls.sets, lower)
+		if err != nil {
+			return nil, err
+		}
+		node = n
+		for i := range xs {
+			xs[i] = mapCols(xs[i], func(c *expr.ColRef) expr.Expr {
+				if c.Index >= setMark {
+					return &expr.ColRef{Index: where[c.Index-setMark], Typ: c.Typ, Name: c.Name}
+				}
+				return c
+			})
+		}
+	}
+	return &plan.Project{Input: node, Exprs: xs, Names: names}, nil
+}
+
+// A grouping moves expressions over the FROM row to the row that aggregation
+// gives: grouping columns, then aggregates.
+type grouping struct {
+	q     *selection
+	keys  []expr.Expr // over the FROM row; functionally dependent columns are added while lowering
+	owner map[int]*table
+	keyed map[*table]bool // the primary key is among the keys
+}
+
+// findKeyed finds the tables whose whole primary key is grouped by: their other columns may be used freely.
+func (g *grouping) findKeyed() {
+	g.owner, g.keyed = map[int]*table{}, map[*table]bool{}
+	for _, t := range g.q.scope.from.tables {
+		if t.rel == nil {
+			continue
+		}
+		at := map[string]int{}
+		for i, c := range t.rel.Columns {
+			if i < len(t.cols) && !t.cols[i].sys {
+				g.owner[t.cols[i].index] = t
+				at[c.Name] = t.cols[i].index
+			}
+		}
+		if t.rel.PrimaryKey == 0 {
+			continue
+		}
+		all := true
+		for _, k := range t.rel.Key[:t.rel.PrimaryKey] {
+			all = all && g.key(at[t.rel.Columns[k.Col].Name]) >= 0
+		}
+		g.keyed[t] = all
+	}
+}
+
+// key finds the grouping column that is column i of the FROM row.
+func (g *grouping) key(i int) int {
+	return slices.IndexFunc(g.keys, func(k expr.Expr) bool {
+		c, ok := k.(*expr.ColRef)
+		return ok && c.Index == i
+	})
+}
+
+// column is the grouping column for column i of the FROM row, -1 if it is not grouped by.
+func (g *grouping) column(i int, t types.Type, name string) int {
+	if k := g.key(i); k >= 0 {
+		return k
+	}
+	if owner := g.owner[i]; owner != nil && g.keyed[owner] {
+		g.keys = append(g.keys, &expr.ColRef{Index: i, Typ: t, Name: name})
+		return len(g.keys) - 1
+	}
+	return -1
+}
+
+func (g *grouping) lower(e expr.Expr) (expr.Expr, error) {
+	var failed error
+	out := mapExpr(e, func(x expr.Expr) (expr.Expr, bool) {
+		if c, ok := x.(*expr.ColRef); ok && c.Index >= aggMark {
+			return x, true
+		}
+		if _, ok := x.(*expr.Const); ok {
+			return x, true
+		}
+		for i, k := range g.keys {
+			if expr.Equal(x, k) {
+				ref := &expr.ColRef{Index: i, Typ: x.Type(), Name: nameOf(k)}
+				return ref, true
+			}
+		}
+		switch x := x.(type) {
+		case *expr.ColRef:
+			if k := g.column(x.Index, x.Typ, x.Name); k >= 0 {
+				return &expr.ColRef{Index: k, Typ: x.Typ, Name: x.Name}, true
+			}
+			if failed == nil {
+				failed = sqlerr.New(sqlerr.GroupingError, `column "%s" must appear in the GROUP BY clause or be used in an aggregate function`, x.Name).At(g.q.b.posOf(x))
+			}
+			return x, true
+		case *expr.Subquery:
+			p := mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+				if r.Level-depth != 1 {
+					return r
+				}
+				k := g.column(r.Index, r.Typ, r.Name)
+				if k < 0 {
+					if failed == nil {
+						failed = sqlerr.New(sqlerr.GroupingError, `subquery uses ungrouped column "%s" from outer query`, r.Name).At(g.q.b.posOf(r))
+					}
+					return r
+				}
+				return &expr.OuterRef{Level: r.Level, Index: k, Typ: r.Typ, Name: r.Name}
+			})
+			if p != x.Plan {
+				y := *x
+				y.Plan = p
+				return &y, false
+			}
+		}
+		return x, false
+	})
+	return out, failed
+}
+
+func nameOf(e expr.Expr) string {
+	if c, ok := e.(*expr.ColRef); ok {
+		return c.Name
+	}
+	return ""
+}
+
+// place gives the aggregates in a lowered expression their columns, known once all grouping columns are.
+func (g *grouping) place(e expr.Expr) expr.Expr {
+	return mapCols(e, func(c *expr.ColRef) expr.Expr {
+		if c.Index >= aggMark && c.Index < setMark {
+			return &expr.ColRef{Index: len(g.keys) + c.Index - aggMark, Typ: c.Typ, Name: c.Name}
+		}
+		return c
+	})
+}
+
+// aggregate builds the aggregation over node. Keys and arguments that are not
+// columns are computed by a projection below it.
+func (g *grouping) aggregate(node plan.Node) plan.Node {
+	var pre []expr.Expr
+	add := func(e expr.Expr) int {
+		for i, p := range pre {
+			if expr.Equal(p, e) {
+				return i
+			}
+		}
+		pre = append(pre, e)
+		return len(pre) - 1
+	}
+	a := &plan.Agg{}
+	for _, k := range g.keys {
+		a.GroupBy = append(a.GroupBy, add(k))
+	}
+	for _, c := range g.q.calls.aggs {
+		call := expr.Agg{Fn: c.fn, Typ: c.typ, Distinct: c.distinct, Filter: -1}
+		for _, x := range c.args {
+			call.Args = append(call.Args, add(x))
+		}
+		if c.filter != nil {
+			call.Filter = add(c.filter)
+		}
+		for _, k := range c.order {
+			call.Order = append(call.Order, expr.Order{Col: add(k.x), Desc: k.desc, NullsFirst: k.nullsFirst})
+		}
+		a.Aggs = append(a.Aggs, call)
+		a.Names = append(a.Names, c.name)
+	}
+	a.Input = node
+	if slices.ContainsFunc(pre, func(e expr.Expr) bool { _, plain := e.(*expr.ColRef); return !plain }) {
+		p := &plan.Project{Input: node, Exprs: pre}
+		for _, e := range pre {
+			p.Names = append(p.Names, shortName(e))
+		}
+		a.Input = p
+		return a
+	}
+	// All are columns of node.
+	at := func(i int) int { return pre[i].(*expr.ColRef).Index }
+	for i, c := range a.GroupBy {
+		a.GroupBy[i] = at(c)
+	}
+	for i := range a.Aggs {
+		call := &a.Aggs[i]
+		for j, c := range call.Args {
+			call.Args[j] = at(c)
+		}
+		for j := range call.Order {
+			call.Order[j].Col = at(call.Order[j].Col)
+		}
+		if call.Filter >= 0 {
+			call.Filter = at(call.Filter)
+		}
+	}
+	return a
+}
+
+// shortName names a computed column: a column keeps its own name.
+func shortName(e expr.Expr) string {
+	n := nameOf(e)
+	if n == "" {
+		return "$expr"
+	}
+	for i := len(n) - 1; i >= 0; i-- {
+		if n[i] == '.' {
+			return n[i+1:]
+		}
+	}
+	return n
+}

@@ -1,0 +1,485 @@
+package bind
+
+import (
+	"slices"
+	"strings"
+
+	"streamdb/planner/plan"
+	"streamdb/sql/expr"
+	"streamdb/sql/parser/ast"
+	"streamdb/sql/sqlerr"
+	"streamdb/sql/types"
+)
+
+// Aggregates and set-returning functions are not evaluated where they stand.
+// While the expression around one is bound, a ColRef with an index from here on
+// stands in for it; select.go puts the real column number there.
+const (
+	aggMark = 1 << 24
+	setMark = 1 << 26
+)
+
+// A collector holds the calls that one SELECT computes below its expressions.
+type collector struct {
+	aggs []aggCall
+	sets []setCall
+}
+
+// An aggCall is an aggregate over expressions of the FROM row.
+type aggCall struct {
+	fn       *expr.AggFunc
+	name     string
+	args     []expr.Expr
+	typ      types.Type
+	distinct bool
+	filter   expr.Expr // nil: none
+	order    []sortKey
+	pos      int
+}
+
+// A setCall is a set-returning function of the select list.
+type setCall struct {
+	fn   *expr.TableFunc
+	name string
+	args []expr.Expr
+	typ  types.Type
+	rank int // 0, or one more than the greatest rank of a set-returning function in its arguments
+	pos  int
+}
+
+// A sortKey is an expression to order by.
+type sortKey struct {
+	x          expr.Expr
+	desc       bool
+	nullsFirst bool
+}
+
+// funcName is a function's name without its schema.
+func funcName(list []*ast.Node) string {
+	names := strs(list)
+	if len(names) == 0 {
+		return ""
+	}
+	return names[len(names)-1]
+}
+
+// checkSchema refuses functions qualified by a schema that has none.
+func (b *binder) checkSchema(call *ast.FuncCall) error {
+	names := strs(call.Funcname)
+	if len(names) < 2 {
+		return nil
+	}
+	switch schema := names[len(names)-2]; {
+	case schema == "pg_catalog" || schema == "information_schema":
+		return nil
+	case !b.o.Cat.HasSchema(schema):
+		return sqlerr.New(sqlerr.InvalidSchema, `schema "%s" does not exist`, schema).At(int(call.Location))
+	default:
+		return sqlerr.New(sqlerr.UndefinedFunction, "function %s does not exist", strings.Join(names, ".")).At(int(call.Location))
+	}
+}
+
+func isTableFunc(call *ast.FuncCall) bool {
+	return expr.IsTableFunc(funcName(call.Funcname))
+}
+
+func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
+	pos := int(x.Location)
+	if err := e.b.checkSchema(x); err != nil {
+		return nil, err
+	}
+	name := funcName(x.Funcname)
+	if x.Over != nil {
+		return nil, sqlerr.Unsupported("the window function %s", name).At(pos)
+	}
+	if x.AggWithinGroup {
+		return nil, sqlerr.Unsupported("the ordered-set aggregate %s", name).At(pos)
+	}
+	if expr.IsAgg(name) {
+		return e.aggregate(name, x)
+	}
+	for _, wrong := range []struct {
+		is   bool
+		what string
+	}{{x.AggStar, "(*)"}, {x.AggDistinct, "DISTINCT"}, {len(x.AggOrder) > 0, "ORDER BY"}, {x.AggFilter != nil, "FILTER"}} {
+		if wrong.is {
+			return nil, sqlerr.New(sqlerr.WrongObjectType, "%s specified, but %s is not an aggregate function", wrong.what, name).At(pos)
+		}
+	}
+	if isTableFunc(x) {
+		return e.setFunction(x, -1)
+	}
+	args, err := e.args(name, x)
+	if err != nil {
+		return nil, err
+	}
+	if x.FuncVariadic {
+		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
+	}
+	// name(x) may be a cast to the type of that name.
+	if len(args) == 1 && !expr.IsFunc(name) {
+		if t, ok := types.ByName(name); ok {
+			if len(strs(x.Funcname)) == 1 || strs(x.Funcname)[0] == "pg_catalog" {
+				return e.b.coerce(args[0], t, explicit, pos)
+			}
+		}
+	}
+	return e.b.call(name, false, args, pos)
+}
+
+// namedArgs are the parameter names of functions that are called with name => value, and the
+// text of the default of each.
+var namedArgs = map[string]struct {
+	names []string
+	def   types.Type
+}{
+	"make_interval": {[]string{"years", "months", "weeks", "days", "hours", "mins", "secs"}, types.Int4},
+}
+
+// args binds a call's arguments and puts named ones in their place.
+func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
+	if !slices.ContainsFunc(x.Args, func(n *ast.Node) bool { return n.GetNamedArgExpr() != nil }) {
+		args, err := e.exprs(x.Args)
+		if err == nil && name == "make_interval" {
+			for len(args) < 7 {
+				args = append(args, intConst(0, types.Int4))
+			}
+		}
+		return args, err
+	}
+	sig, ok := namedArgs[name]
+	if !ok {
+		return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(x.Location))
+	}
+	out := make([]expr.Expr, len(sig.names))
+	for i, n := range x.Args {
+		k := i
+		val := n
+		if na := n.GetNamedArgExpr(); na != nil {
+			if k = slices.Index(sig.names, na.Name); k < 0 {
+				return nil, sqlerr.New(sqlerr.UndefinedFunction, `function %s has no parameter named "%s"`, name, na.Name).At(int(na.Location))
+			}
+			val = na.Arg
+		}
+		if k >= len(out) || out[k] != nil {
+			return nil, sqlerr.New(sqlerr.Syntax, "an argument of function %s is given twice", name).At(location(n))
+		}
+		a, err := e.expr(val)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = a
+	}
+	for i := range out {
+		if out[i] == nil {
+			out[i] = intConst(0, sig.def)
+		}
+	}
+	return out, nil
+}
+
+// aggregate binds a call of an aggregate function and collects it.
+func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
+	pos := int(x.Location)
+	if e.inAgg {
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
+	}
+	if e.calls == nil || e.noAggs {
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", e.clause).At(pos)
+	}
+	if x.FuncVariadic {
+		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
+	}
+	in := *e
+	in.inAgg = true
+	in.noSets = "an aggregate function call"
+	args, err := in.exprs(x.Args)
+	if err != nil {
+		return nil, err
+	}
+	fn, want, err := expr.ResolveAgg(name, typesOf(args), x.AggStar)
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	c := aggCall{fn: fn, name: name, typ: fn.Ret, distinct: x.AggDistinct, pos: pos}
+	for i, a := range args {
+		if a, err = e.b.operand(a, want[i], pos); err != nil {
+			return nil, err
+		}
+		c.args = append(c.args, a)
+	}
+	if fn.RetType != nil {
+		c.typ = fn.RetType(typesOf(c.args))
+	}
+	if x.AggDistinct && len(args) == 0 {
+		return nil, sqlerr.New(sqlerr.WrongObjectType, "DISTINCT specified, but %s takes no argument", name).At(pos)
+	}
+	for _, n := range x.AggOrder {
+		k, err := in.sortKey(n)
+		if err != nil {
+			return nil, err
+		}
+		if k.x, err = e.b.known(k.x); err != nil {
+			return nil, err
+		}
+		if x.AggDistinct && !slices.ContainsFunc(c.args, func(a expr.Expr) bool { return expr.Equal(a, k.x) }) {
+			return nil, sqlerr.New("42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(location(n))
+		}
+		c.order = append(c.order, k)
+	}
+	if x.AggFilter != nil {
+		in.clause = "FILTER"
+		if c.filter, err = in.condition(x.AggFilter, "FILTER"); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.ownAggregate(c); err != nil {
+		return nil, err
+	}
+	// Equal calls are computed once.
+	for i, o := range e.calls.aggs {
+		if o.equal(c) {
+			return &expr.ColRef{Index: aggMark + i, Typ: c.typ, Name: name}, nil
+		}
+	}
+	e.calls.aggs = append(e.calls.aggs, c)
+	return &expr.ColRef{Index: aggMark + len(e.calls.aggs) - 1, Typ: c.typ, Name: name}, nil
+}
+
+// ownAggregate refuses an aggregate over nothing but columns of an outer query:
+// SQL makes it that query's aggregate.
+func (e *env) ownAggregate(c aggCall) error {
+	local, outer := false, false
+	for _, a := range c.args {
+		visitExpr(a, func(x expr.Expr) {
+			switch x.(type) {
+			case *expr.ColRef:
+				local = true
+			case *expr.OuterRef:
+				outer = true
+			}
+		})
+	}
+	if outer && !local {
+		return sqlerr.Unsupported("an aggregate of an outer query inside a subquery").At(c.pos)
+	}
+	return nil
+}
+
+func (c aggCall) equal(o aggCall) bool {
+	eq := func(a, b expr.Expr) bool { return a == nil && b == nil || a != nil && b != nil && expr.Equal(a, b) }
+	if c.fn != o.fn || c.distinct != o.distinct || !slices.EqualFunc(c.args, o.args, eq) || !eq(c.filter, o.filter) {
+		return false
+	}
+	return slices.EqualFunc(c.order, o.order, func(a, b sortKey) bool {
+		return a.desc == b.desc && a.nullsFirst == b.nullsFirst && eq(a.x, b.x)
+	})
+}
+
+// tableFunc resolves a set-returning function and binds its arguments.
+func (e *env) tableFunc(x *ast.FuncCall) (*expr.TableFunc, []expr.Expr, error) {
+	pos := int(x.Location)
+	if err := e.b.checkSchema(x); err != nil {
+		return nil, nil, err
+	}
+	if x.FuncVariadic {
+		return nil, nil, sqlerr.Unsupported("VARIADIC in a call of a set-returning function").At(pos)
+	}
+	args, err := e.exprs(x.Args)
+	if err != nil {
+		return nil, nil, err
+	}
+	fn, want, err := expr.ResolveTableFunc(funcName(x.Funcname), typesOf(args))
+	if err != nil {
+		return nil, nil, at(err, pos)
+	}
+	for i, a := range args {
+		if args[i], err = e.b.coerce(a, want[i], implicit, pos); err != nil {
+			return nil, nil, err
+		}
+	}
+	return fn, args, nil
+}
+
+// setFunction binds a set-returning function of a select list; field is the
+// column of its rows that is wanted, -1: its only one.
+func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
+	pos := int(x.Location)
+	switch {
+	case e.noSets != "":
+		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos)
+	case e.calls == nil:
+		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.clause).At(pos)
+	}
+	fn, args, err := e.tableFunc(x)
+	if err != nil {
+		return nil, err
+	}
+	out := fn.Columns(typesOf(args))
+	if field < 0 {
+		if len(out) != 1 {
+			return nil, sqlerr.Unsupported("the row of function %s as one value", fn.Name).At(pos).
+				WithHint("Call it in FROM, or take its columns one by one: (%s(…)).%s.", fn.Name, out[0].Name)
+		}
+		field = 0
+	}
+	if len(out) > 1 {
+		fn = fieldOf(fn, field)
+	}
+	c := setCall{fn: fn, name: out[field].Name, args: args, typ: out[field].Type, pos: pos}
+	if len(out) == 1 {
+		c.name = fn.Name
+	}
+	for _, a := range args {
+		visitExpr(a, func(x expr.Expr) {
+			if r, ok := x.(*expr.ColRef); ok && r.Index >= setMark {
+				c.rank = max(c.rank, e.calls.sets[r.Index-setMark].rank+1)
+			}
+		})
+	}
+	e.calls.sets = append(e.calls.sets, c)
+	return &expr.ColRef{Index: setMark + len(e.calls.sets) - 1, Typ: c.typ, Name: c.name}, nil
+}
+
+// indirection binds subscripts, slices and (f(x)).column.
+func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
+	pos := location(x.Arg)
+	rest := x.Indirection
+	var base expr.Expr
+	var err error
+	if name := rest[0].GetString_(); name != nil {
+		call := x.Arg.GetFuncCall()
+		if call == nil || !isTableFunc(call) {
+			return nil, sqlerr.Unsupported("taking a field of a composite value").At(pos)
+		}
+		field, err := e.fieldIndex(call, name.Sval)
+		if err != nil {
+			return nil, err
+		}
+		if base, err = e.setFunction(call, field); err != nil {
+			return nil, err
+		}
+		rest = rest[1:]
+	} else if base, err = e.expr(x.Arg); err != nil {
+		return nil, err
+	}
+	for len(rest) > 0 {
+		n := 0
+		for n < len(rest) && rest[n].GetAIndices() != nil {
+			n++
+		}
+		if n == 0 {
+			return nil, sqlerr.Unsupported("taking a field of a composite value").At(pos)
+		}
+		if base, err = e.subscript(base, rest[:n], pos); err != nil {
+			return nil, err
+		}
+		rest = rest[n:]
+	}
+	return base, nil
+}
+
+// fieldIndex finds a column of a set-returning function's rows.
+func (e *env) fieldIndex(call *ast.FuncCall, field string) (int, error) {
+	probe := *e
+	probe.calls = &collector{} // what is collected while looking is not kept
+	probe.noSets = ""
+	fn, args, err := probe.tableFunc(call)
+	if err != nil {
+		return 0, err
+	}
+	out := fn.Columns(typesOf(args))
+	i := slices.IndexFunc(out, func(f types.Field) bool { return f.Name == field })
+	if i < 0 {
+		return 0, sqlerr.New(sqlerr.UndefinedColumn, `column "%s" not found in data type record`, field).At(int(call.Location))
+	}
+	return i, nil
+}
+
+// subscript binds a[i] and a[i][j], or a[i:j] where any of them is a slice.
+func (e *env) subscript(base expr.Expr, idx []*ast.Node, pos int) (expr.Expr, error) {
+	t := base.Type()
+	if t.Elem == nil {
+		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", types.FormatType(t)).At(pos)
+	}
+	slice := slices.ContainsFunc(idx, func(n *ast.Node) bool { return n.GetAIndices().IsSlice })
+	bound := func(n *ast.Node, missing expr.Expr) (expr.Expr, error) {
+		if n == nil {
+			return missing, nil
+		}
+		x, err := e.expr(n)
+		if err != nil {
+			return nil, err
+		}
+		y, err := e.b.coerce(x, types.Int4, assignment, location(n))
+		if err != nil && sqlerr.Code(err) == sqlerr.DatatypeMismatch {
+			return nil, sqlerr.New(sqlerr.DatatypeMismatch, "array subscript must have type integer").At(location(n))
+		}
+		return y, err
+	}
+	args := []expr.Expr{base}
+	for _, n := range idx {
+		ind := n.GetAIndices()
+		if !slice {
+			u, err := bound(ind.Uidx, nil)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, u)
+			continue
+		}
+		// A plain subscript among slices is the slice from 1 to it; a bound left out is NULL.
+		lo, err := bound(ind.Lidx, &expr.Const{Typ: types.Int4})
+		if err != nil {
+			return nil, err
+		}
+		if !ind.IsSlice {
+			lo = intConst(1, types.Int4)
+		}
+		hi, err := bound(ind.Uidx, &expr.Const{Typ: types.Int4})
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, lo, hi)
+	}
+	if slice {
+		return e.b.call(fnSlice, false, args, pos)
+	}
+	return e.b.call(fnSubscript, false, args, pos)
+}
+
+// unsetSets makes the plan that evaluates set-returning functions over node, and returns where each one's column is.
+func unsetSets(node plan.Node, sets []setCall, lower func(expr.Expr) (expr.Expr, error)) (plan.Node, []int, error) {
+	where := make([]int, len(sets))
+	for rank, left := 0, len(sets); left > 0; rank++ {
+		p := &plan.ProjectSet{Input: node}
+		width := len(node.Schema())
+		for i, s := range sets {
+			if s.rank != rank {
+				continue
+			}
+			args := make([]expr.Expr, len(s.args))
+			for j, a := range s.args {
+				x, err := lower(a)
+				if err != nil {
+					return nil, nil, err
+				}
+				args[j] = mapCols(x, func(c *expr.ColRef) expr.Expr {
+					if c.Index >= setMark {
+						return &expr.ColRef{Index: where[c.Index-setMark], Typ: c.Typ, Name: c.Name}
+					}
+					return c
+				})
+			}
+			where[i] = width + len(p.Fns)
+			p.Fns = append(p.Fns, s.fn)
+			p.Args = append(p.Args, args)
+			p.Names = append(p.Names, s.name)
+			left--
+		}
+		if len(p.Fns) > 0 {
+			node = p
+		}
+	}
+	return node, where, nil
+}
