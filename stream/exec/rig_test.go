@@ -29,6 +29,9 @@ type rig struct {
 	store *storage.Store
 	epoch storage.Epoch
 	runs  []*run
+
+	mu      sync.Mutex
+	commits sync.Cond
 }
 
 // A run is one actor whose output is kept.
@@ -52,6 +55,7 @@ type run struct {
 
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, disk: storage.NewMemDisk()}
+	r.commits.L = &r.mu
 	r.open()
 	t.Cleanup(func() { r.stop() })
 	return r
@@ -68,9 +72,12 @@ func (r *rig) open() {
 
 // stop ends all actors, as a kill would.
 func (r *rig) stop() {
+	r.mu.Lock()
 	for _, x := range r.runs {
 		x.cancel()
 	}
+	r.commits.Broadcast()
+	r.mu.Unlock()
 	for _, x := range r.runs {
 		if err := <-x.ended; err != nil && !errors.Is(err, context.Canceled) {
 			r.t.Errorf("actor: %v", err)
@@ -99,14 +106,12 @@ func (r *rig) start(n plan.Stream, ports int, mod func(*Env)) *run {
 		Store: r.store, In: x.in, Vnodes: storage.Full(vnodes), VnodeCount: vnodes, Job: 1, Fragment: 1, Single: true,
 		ExprError: func(op string, err error) { r.t.Logf("%s: %v", op, err) },
 		WaitCommitted: func(ctx context.Context, e storage.Epoch) error {
-			for r.store.Committed() < e {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				x.mu.Lock()
-				x.mu.Unlock()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for r.store.Committed() < e && ctx.Err() == nil {
+				r.commits.Wait()
 			}
-			return nil
+			return ctx.Err()
 		},
 	}
 	if mod != nil {
@@ -191,9 +196,12 @@ func (r *rig) barrier(mu *stream.Mutation) storage.Epoch {
 			r.t.Fatalf("actor: %v", err)
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err := r.store.Commit(b.Epoch); err != nil {
 		r.t.Fatal(err)
 	}
+	r.commits.Broadcast()
 	return b.Epoch
 }
 
