@@ -379,8 +379,8 @@ func solve(decl, args []types.Type) ([]types.Type, error) {
 	if !poly {
 		return decl, nil
 	}
-	var elem types.Type      // of anyelement and anyarray
-	var compat []types.Type  // of anycompatible
+	var elem types.Type     // of anyelement and anyarray
+	var compat []types.Type // of anycompatible
 	unknownOnly, uses := true, false
 	for i, d := range decl {
 		a := args[i].Base()
