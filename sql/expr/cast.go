@@ -148,7 +148,9 @@ func castColumn(ctx *Ctx, c chunk.Column, from, to types.Type, explicit bool, n 
 
 // same takes the column as it is.
 func same(f *Func) Kernel {
-	return func(_ *Ctx, args []chunk.Column, n int) (chunk.Column, error) { return expand(args[0], n).As(f.Ret), nil }
+	return func(_ *Ctx, args []chunk.Column, n int) (chunk.Column, error) {
+		return expand(args[0], n).As(f.Ret), nil
+	}
 }
 
 func isFloat(t types.Type) bool { return t.Kind() == types.KindFloat }
@@ -481,7 +483,9 @@ func castTime(from, to types.Type) maker {
 	case types.OIDTimestamptz:
 		switch to.OID {
 		case types.OIDDate:
-			return lift1(func(ctx *Ctx, ts int64) (int64, error) { return types.TimestampToDate(types.InZone(ts, ctx.zone())), nil })
+			return lift1(func(ctx *Ctx, ts int64) (int64, error) {
+				return types.TimestampToDate(types.InZone(ts, ctx.zone())), nil
+			})
 		case types.OIDTime:
 			return timeOfDay(func(ctx *Ctx, ts int64) int64 { return types.InZone(ts, ctx.zone()) })
 		case types.OIDTimestamp:

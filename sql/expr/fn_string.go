@@ -517,7 +517,7 @@ func formatFunc(ctx *Ctx, ts []types.Type, a []types.Datum) (types.Datum, error)
 	return types.NewString(b.String()), nil
 }
 
-// quoteWithEscape is quote_literal: with E'' where there is a backslash.
+// quoteWithEscape is quote_literal: with E” where there is a backslash.
 func quoteWithEscape(s string) string {
 	out := quoteLiteral(s)
 	if strings.Contains(s, `\`) {

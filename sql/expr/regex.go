@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"errors"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"sync"
 
@@ -106,16 +108,35 @@ func compileRegex(pattern, flags string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(b.String())
 	if err != nil {
-		msg := err.Error()
-		if i := strings.LastIndex(msg, "parsing regexp: "); i >= 0 {
-			msg = msg[i+len("parsing regexp: "):]
-		}
-		return nil, sqlerr.New(sqlerr.InvalidRegex, "invalid regular expression: %s", msg)
+		return nil, sqlerr.New(sqlerr.InvalidRegex, "invalid regular expression: %s", regexMessage(err))
 	}
 	if !lazy {
 		re.Longest() // POSIX: the longest match wins
 	}
 	return re, nil
+}
+
+// regexMessage is PostgreSQL's wording of what is wrong.
+func regexMessage(err error) string {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	switch e.Code {
+	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen:
+		return "parentheses () not balanced"
+	case syntax.ErrMissingBracket:
+		return "brackets [] not balanced"
+	case syntax.ErrMissingRepeatArgument, syntax.ErrInvalidRepeatOp:
+		return "quantifier operand invalid"
+	case syntax.ErrInvalidRepeatSize:
+		return "invalid repetition count(s)"
+	case syntax.ErrInvalidCharRange:
+		return "invalid character range"
+	case syntax.ErrInvalidEscape, syntax.ErrTrailingBackslash:
+		return "invalid escape \\ sequence"
+	}
+	return e.Code.String()
 }
 
 func isLetters(s string) bool {
