@@ -129,7 +129,6 @@ func (r *rig) start(n plan.Stream, ports int, mod func(*Env)) *run {
 		x.err, x.done = err, true
 		x.cond.Broadcast()
 		x.mu.Unlock()
-		x.env.Close()
 		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errWanted) {
 			err = nil
 		}
