@@ -231,7 +231,6 @@ func (m *Manager) Remove(id catalog.ID, cause error) {
 	}
 	m.stop(j, cause)
 	j.wg.Wait()
-	m.metrics.Progress.DeletePartialMatch(map[string]string{"job": j.Rel.Name})
 }
 
 // fail stops the job of an actor that ended with an error, and all jobs that read it.
