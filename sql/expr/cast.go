@@ -40,7 +40,7 @@ func (ctx *Ctx) MakeCast(e Expr, to types.Type, explicit bool) (Expr, error) {
 		level = Explicit
 	}
 	if !CanCast(from, to, level) {
-		return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from), types.FormatType(to))
+		return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", label(from), label(to))
 	}
 	cast := &Cast{Arg: e, Typ: to, Explicit: explicit}
 	if k, ok := e.(*Const); ok && castVolatility(from, to) == Immutable {
@@ -132,7 +132,7 @@ func castColumn(ctx *Ctx, c chunk.Column, from, to types.Type, explicit bool, n 
 	if !from.Equal(to) {
 		mk := caster(from, to)
 		if mk == nil {
-			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from), types.FormatType(to))
+			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", label(from), label(to))
 		}
 		var err error
 		if c, err = mk(&Func{Name: "cast", Args: []types.Type{from}, Ret: to.Base(), Strict: true})(ctx, []chunk.Column{c}, n); err != nil {
@@ -247,7 +247,7 @@ func output(ctx *Ctx, t types.Type, d types.Datum) (string, error) {
 		return regOut(ctx, "regnamespaceout", t, d)
 	case types.OIDRegtype:
 		if rt, ok := types.ByOID(uint32(d.Int())); ok {
-			return types.FormatType(rt), nil
+			return label(rt), nil
 		}
 	}
 	return string(types.AppendText(nil, t, d, ctx.style())), nil
