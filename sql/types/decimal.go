@@ -297,6 +297,15 @@ func (d Decimal) Int64(typ string) (int64, error) {
 	return r.coef, nil
 }
 
+// IntOf is d rounded to a smallint, integer or bigint (bits 16, 32, 64), as a cast does; errors 22003, 0A000.
+func (d Decimal) IntOf(bits int) (int64, error) {
+	v, err := d.Int64(intName(bits))
+	if err == nil && v<<(64-bits)>>(64-bits) != v {
+		return 0, sqlerr.New(sqlerr.OutOfRange, "%s out of range", intName(bits))
+	}
+	return v, err
+}
+
 // Float64 is the nearest double; ±Inf where d is beyond all doubles.
 func (d Decimal) Float64() float64 {
 	if d.big == nil {

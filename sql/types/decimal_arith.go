@@ -184,18 +184,15 @@ func divTo(d, o Decimal, scale int) Decimal {
 	shift := scale + o.Scale() - d.Scale()
 	if d.big == nil && o.big == nil && shift >= 0 && shift < len(pow10Table) {
 		hi, lo := bits.Mul64(absU(d.coef), uint64(pow10Table[shift]))
-		if b := absU(o.coef); hi < b {
-			if q, r := bits.Div64(hi, lo, b); q < math.MaxInt64 {
-				if r >= b-r {
-					q++
-				}
-				v := int64(q)
-				if (d.coef < 0) != (o.coef < 0) {
-					v = -v
-				}
-				return Decimal{coef: v, scale: int32(scale)}
-			}
+		b := absU(o.coef)
+		q1, r := hi/b, hi%b
+		q0, r := bits.Div64(r, lo, b)
+		if r >= b-r { // half or more
+			var carry uint64
+			q0, carry = bits.Add64(q0, 1, 0)
+			q1 += carry
 		}
+		return decimal128(q1, q0, (d.coef < 0) != (o.coef < 0), scale)
 	}
 	a, b := d.Big(), o.Big()
 	if shift >= 0 {
@@ -204,6 +201,24 @@ func divTo(d, o Decimal, scale int) Decimal {
 		b.Mul(b, bigPow10(-shift))
 	}
 	return NewDecimalBig(quoHalfAway(a, b), scale)
+}
+
+// decimal128 is ±(hi·2^64 + lo) × 10^-scale.
+func decimal128(hi, lo uint64, neg bool, scale int) Decimal {
+	if hi == 0 && lo <= math.MaxInt64 {
+		v := int64(lo)
+		if neg {
+			v = -v
+		}
+		return Decimal{coef: v, scale: int32(scale)}
+	}
+	c := new(big.Int).SetUint64(hi)
+	c.Lsh(c, 64)
+	c.Or(c, new(big.Int).SetUint64(lo))
+	if neg {
+		c.Neg(c)
+	}
+	return NewDecimalBig(c, scale)
 }
 
 // quoHalfAway is a / b rounded half away from zero; it overwrites a.

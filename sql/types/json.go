@@ -3,6 +3,7 @@ package types
 import (
 	"encoding/json"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,7 +16,7 @@ import (
 // but for numbers that differ in trailing zeros only.
 func parseJSON(s string, canonical bool) (string, error) {
 	if !json.Valid([]byte(s)) {
-		return "", sqlerr.New(sqlerr.InvalidText, "invalid input syntax for type json")
+		return "", errSyntaxJSON()
 	}
 	if !canonical {
 		return s, nil
@@ -147,14 +148,47 @@ func (p *jsonReader) str() (string, error) {
 	if strings.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1], nil
 	}
-	if strings.Contains(raw, `\u0000`) {
-		return "", sqlerr.New("22P05", "unsupported Unicode escape sequence").WithDetail("\\u0000 cannot be converted to text.")
+	if err := checkEscapes(raw); err != nil {
+		return "", err
 	}
 	var out string
 	if err := json.Unmarshal([]byte(raw), &out); err != nil {
 		return "", sqlerr.New(sqlerr.InvalidText, "invalid input syntax for type json: %w", err)
 	}
 	return out, nil
+}
+
+// checkEscapes refuses what a text cannot hold: a zero byte, half a surrogate pair.
+func checkEscapes(raw string) error {
+	high := false // the escape before was the first half of a pair
+	for i := 0; i < len(raw); i++ {
+		var r uint64
+		escape := raw[i] == '\\' && raw[i+1] == 'u'
+		if escape {
+			r, _ = strconv.ParseUint(raw[i+2:i+6], 16, 16)
+		}
+		low := r >= 0xdc00 && r < 0xe000
+		switch {
+		case high && !low:
+			return errSyntaxJSON().WithDetail("Unicode low surrogate must follow a high surrogate.")
+		case low && !high:
+			return errSyntaxJSON().WithDetail("Unicode low surrogate must follow a high surrogate.")
+		case escape && r == 0:
+			return sqlerr.New("22P05", "unsupported Unicode escape sequence").WithDetail("\\u0000 cannot be converted to text.")
+		}
+		high = r >= 0xd800 && r < 0xdc00
+		switch {
+		case escape:
+			i += 5
+		case raw[i] == '\\':
+			i++
+		}
+	}
+	return nil
+}
+
+func errSyntaxJSON() *sqlerr.Error {
+	return sqlerr.New(sqlerr.InvalidText, "invalid input syntax for type json")
 }
 
 // AppendJSONString appends s in quotes, escaped as PostgreSQL does: only what must be.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/big"
+	mathbits "math/bits"
 	"strconv"
 	"strings"
 
@@ -131,17 +132,48 @@ func appendFloat(dst []byte, v float64, bits, limit int) []byte {
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, v, 'e', -1, bits)
 	e := len(dst) - 1
-	for dst[e] != 'e' {
-		e--
+	exp := 0
+	for p := 1; dst[e] != 'e'; e-- {
+		switch c := dst[e]; c {
+		case '-':
+			exp = -exp
+		case '+':
+		default:
+			exp += p * int(c-'0')
+			p *= 10
+		}
 	}
-	exp, _ := strconv.Atoi(string(dst[e+1:]))
+	evenDigit(v, dst[start:e], exp, bits)
 	if math.Abs(v) >= 1<<24 && onBound(v, dst[start:e], exp, bits) {
 		return offBound(dst[:start], v, e-start, bits)
 	}
 	if exp >= -4 && exp < limit {
-		return strconv.AppendFloat(dst[:start], v, 'f', -1, bits)
+		return unfoldExponent(dst, start, e, exp)
 	}
 	return dst
+}
+
+// unfoldExponent turns d.ddde±xx at dst[start:], its e at e, into plain digits.
+func unfoldExponent(dst []byte, start, e, exp int) []byte {
+	var buf [24]byte
+	digits := buf[:0]
+	neg := dst[start] == '-'
+	for _, c := range dst[start:e] {
+		if c >= '0' {
+			digits = append(digits, c)
+		}
+	}
+	dst = dst[:start]
+	if neg {
+		dst = append(dst, '-')
+	}
+	if exp < 0 {
+		return appendPoint(dst, digits, len(digits)-1-exp)
+	}
+	for len(digits) <= exp {
+		digits = append(digits, '0')
+	}
+	return appendPoint(dst, digits, len(digits)-1-exp)
 }
 
 func appendSpecialFloat(dst []byte, v float64) ([]byte, bool) {
@@ -162,6 +194,46 @@ func appendRoundedFloat(dst []byte, v float64, digits int) []byte {
 		return out
 	}
 	return strconv.AppendFloat(dst, v, 'g', max(digits, 1), 64)
+}
+
+// evenDigit makes the last of the shortest digits of v even where the odd one is just as near, as PostgreSQL does
+// and strconv does not.
+func evenDigit(v float64, digits []byte, exp, bits int) {
+	last := len(digits) - 1
+	if (digits[last]-'0')&1 == 0 {
+		return
+	}
+	n := len(digits) // significant ones
+	if digits[0] == '-' {
+		n--
+	}
+	if n > 1 {
+		n-- // the point
+	}
+	a := math.Abs(v)
+	if a < 1<<53 && a != math.Trunc(a) {
+		// v is odd × 2^-k, so it has k digits after the point, the last of them a 5: half way if the shortest has k-1.
+		frac, e := math.Frexp(a)
+		k := 53 - e - mathbits.TrailingZeros64(uint64(frac*(1<<53)))
+		if k != n-exp {
+			return
+		}
+	} else {
+		cut := exp + 1 - n // whole digits that the shortest leaves out
+		if cut <= 0 || cut >= len(pow10Table) || a >= 1<<63 || int64(a)%pow10Table[cut] != 5*pow10Table[cut-1] {
+			return
+		}
+	}
+	was := digits[last]
+	if near, _ := strconv.ParseFloat(string(digits)+"e"+strconv.Itoa(exp), 64); math.Abs(near) > a {
+		digits[last]--
+	} else if digits[last]++; digits[last] > '9' {
+		digits[last] = was
+		return
+	}
+	if back, _ := strconv.ParseFloat(string(digits)+"e"+strconv.Itoa(exp), bits); back != v {
+		digits[last] = was
+	}
 }
 
 // onBound reports whether the shortest digits of v, an integer, are exactly half way to the next float.

@@ -43,9 +43,13 @@ func typeNamed(name string) (Type, bool) {
 	return ByName(name)
 }
 
-func TestTextGolden(t *testing.T) {
+func TestTextGolden(t *testing.T) { goldenText(t, "text.tsv") }
+
+func TestFloatGolden(t *testing.T) { goldenText(t, "float.tsv") }
+
+func goldenText(t *testing.T, file string) {
 	bad := 0
-	golden(t, "text.tsv", func(line int, f []string) {
+	golden(t, file, func(line int, f []string) {
 		got := throughText(t, f[0], unescape(f[1]), nil)
 		if want := unescape(f[2]); got != want {
 			if bad++; bad < 100 {
