@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 )
 
 // An Actor runs a fragment's executors over its share of the rows, in one
@@ -18,6 +19,10 @@ type Actor struct {
 }
 
 var errStop = errors.New("actor stopped")
+
+// ErrGone closes the inboxes of a job that is taken down while its upstream
+// jobs go on: their actors forget a receiver that answers so.
+var ErrGone = errors.New("receiver is gone")
 
 // A PanicError is a panic inside an actor: a bug of ours, which fails its job and not the process.
 type PanicError struct {
@@ -47,23 +52,23 @@ func (a *Actor) send(m Message) error {
 	if m.Barrier != nil && m.Barrier.Mutation != nil {
 		a.Out = append(a.Out, m.Barrier.Mutation.Add[a.ID]...)
 	}
-	for _, d := range a.Out {
-		if err := d.Send(m); err != nil {
+	for i := 0; i < len(a.Out); {
+		err := a.Out[i].Send(m)
+		if errors.Is(err, ErrGone) {
+			a.Out = slices.Delete(slices.Clone(a.Out), i, i+1)
+			continue
+		}
+		if err != nil {
 			return err
 		}
+		i++
 	}
 	b := m.Barrier
 	if b == nil {
 		return nil
 	}
 	if mu := b.Mutation; mu != nil && len(mu.Remove) > 0 {
-		kept := make([]*Dispatcher, 0, len(a.Out))
-		for _, d := range a.Out {
-			if !mu.Remove[d] {
-				kept = append(kept, d)
-			}
-		}
-		a.Out = kept
+		a.Out = slices.DeleteFunc(slices.Clone(a.Out), func(d *Dispatcher) bool { return mu.Remove[d] })
 	}
 	a.Collect(a.ID, b)
 	if b.Mutation != nil && b.Mutation.Stop[a.ID] {

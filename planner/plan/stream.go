@@ -21,7 +21,14 @@ type Props struct {
 	// Order: columns that a backfill delivers together (locality); nil: none.
 	Order []int
 	In    []Stream
+	// Locality is what the planner estimated when it decided whether the operator's inputs
+	// need locality, for EXPLAIN (VERBOSE); "": it did not ask.
+	Locality string
 }
+
+// An Operator is embedded in every Stream: its Props under another name, since a
+// field called Props would hide the method.
+type Operator = Props
 
 func (p *Props) Props() *Props    { return p }
 func (p *Props) Inputs() []Stream { return p.In }
@@ -53,6 +60,8 @@ type TableDesc struct {
 	Key    []int
 	Desc   []bool // per Key column; nil: all ascending
 	Dist   []int  // subset of Key
+	// From[i]: the column of the operator's input that Schema[i] holds; -1: a computed one.
+	From []int
 }
 
 // A ScanKind says how a streaming scan reads what its upstream held before.
@@ -67,10 +76,12 @@ type (
 	// A StreamTableScan reads another relation: its rows so far, then its changes. It is
 	// a fragment's head, fed by the upstream job through a hash dispatcher on Table.Dist.
 	StreamTableScan struct {
-		Props
+		Operator
 		Table *catalog.Relation
-		Cols  []int // Table's columns that come out; includes its key
-		Kind  ScanKind
+		// Base is the relation that Table, an index, was chosen for; nil: Table itself was named.
+		Base *catalog.Relation
+		Cols []int // Table's columns that come out; includes its key
+		Kind ScanKind
 		// Progress: vnode → position and row count. ArrangementBackfill only.
 		Progress *TableDesc
 		Alias    string
@@ -78,57 +89,57 @@ type (
 
 	// StreamSource reads an external connector (its own fragment's head).
 	StreamSource struct {
-		Props
+		Operator
 		Rel     *catalog.Relation
 		Offsets *TableDesc
 	}
 
 	// StreamDML takes what sessions write into a table; fragment head of a table's job.
 	StreamDML struct {
-		Props
+		Operator
 		Rel *catalog.Relation
 	}
 
 	// StreamRowIDGen fills NULLs of column Col with new row ids.
 	StreamRowIDGen struct {
-		Props
+		Operator
 		Col int
 	}
 
 	// StreamValues emits literal rows once.
 	StreamValues struct {
-		Props
+		Operator
 		Rows     [][]expr.Expr
 		Progress *TableDesc // whether they were emitted
 	}
 
 	StreamProject struct {
-		Props
+		Operator
 		Exprs []expr.Expr
 	}
 
 	StreamFilter struct {
-		Props
+		Operator
 		Cond expr.Expr
 	}
 
-	// StreamExchange moves rows to where Dist (of Props) says; the fragmenter cuts here
+	// StreamExchange moves rows to where Dist says; the fragmenter cuts here
 	// and leaves a StreamMerge in its place.
 	StreamExchange struct {
-		Props
+		Operator
 		NoShuffle bool // same actors on both sides, only a fragment boundary
 	}
 
 	// StreamMerge is a fragment's head: it receives port Port of the actor's inbox.
 	StreamMerge struct {
-		Props
+		Operator
 		Port int
 		From FragmentID
 	}
 
 	// StreamHashJoin: output is Output columns of left ++ right.
 	StreamHashJoin struct {
-		Props
+		Operator
 		Kind                  JoinKind
 		LeftKeys, RightKeys   []int
 		NullSafe              []bool
@@ -141,7 +152,7 @@ type (
 
 	// StreamHashAgg: output is GroupBy columns, then aggregates. GroupBy empty: one row always (StreamSimpleAgg).
 	StreamHashAgg struct {
-		Props
+		Operator
 		GroupBy []int
 		Aggs    []expr.Agg
 		State   *TableDesc // group → row count and accumulator states
@@ -155,7 +166,7 @@ type (
 
 	// StreamTopN keeps rows [Offset, Offset+Limit) by Order (then stream key), per group.
 	StreamTopN struct {
-		Props
+		Operator
 		GroupBy       []int
 		Order         []expr.Order
 		Limit, Offset int64
@@ -165,18 +176,18 @@ type (
 
 	// StreamDedup passes the first row of each key; append-only input.
 	StreamDedup struct {
-		Props
+		Operator
 		Cols  []int
 		State *TableDesc
 	}
 
 	// StreamUnion merges inputs of equal schemas whose stream keys cannot collide.
-	StreamUnion struct{ Props }
+	StreamUnion struct{ Operator }
 
 	// StreamLocalityProvider holds rows back until its input is backfilled, then delivers
 	// them ordered by Cols so that state downstream is read in order.
 	StreamLocalityProvider struct {
-		Props
+		Operator
 		Cols             []int
 		Buffer, Progress *TableDesc
 		// Estimate of the planner's decision, for EXPLAIN (VERBOSE); "": forced.
@@ -185,13 +196,13 @@ type (
 
 	// StreamMaterialize keeps Rel's rows. Rel has its ID before the job is built.
 	StreamMaterialize struct {
-		Props
+		Operator
 		Rel *catalog.Relation
 	}
 
 	// StreamSink hands changes to a connector.
 	StreamSink struct {
-		Props
+		Operator
 		Rel *catalog.Relation
 	}
 )
@@ -236,4 +247,5 @@ type Graph struct {
 	Upstreams []Upstream
 	// BackfillOrder: a fragment starts its backfill when those it maps to are done. nil: no order.
 	BackfillOrder map[FragmentID][]FragmentID
+	Notices       []string // for the user who creates the job
 }

@@ -84,12 +84,29 @@ type Relation struct {
 	With           []Option
 	Checks         []Check
 	// Job: what runs it. Zero for View, System.
-	Parallelism int  // 0: adaptive
-	State       []ID // operator state tables of its job, for DROP
-	Building    bool // being created: visible to SHOW JOBS and CANCEL, not to queries
+	Parallelism int        // 0: adaptive
+	State       []ID       // operator state tables of its job, for DROP
+	Building    bool       // being created: visible to SHOW JOBS and CANCEL, not to queries
+	Background  bool       // Building goes on without its session, also after a restart
+	Failed      string     // why its job has stopped for good; "": it runs
+	RateLimit   *int64     // backfill rows per second; nil: unlimited, 0: paused
+	Plan        *PlanInput // what its plan was made from, so that a restart makes the same one; nil: its definition alone
 	Owner       string
 	Comment     string
 	SearchPath  []string // in force when it was created; names in Definition resolve by it
+}
+
+// A PlanInput is everything besides its definition that shaped a job's plan.
+type PlanInput struct {
+	Settings    map[string]string
+	Stats       []TableStats
+	Fingerprint string // of the plan as printed; a restart that plans otherwise must not touch its state
+}
+
+// TableStats are a relation's size when a plan was made.
+type TableStats struct {
+	Rel         ID
+	Rows, Bytes int64
 }
 
 // A Check is a CHECK constraint as SQL text.

@@ -72,8 +72,16 @@ func (s *Snapshot) WithSchema(schema string, drop bool) *Snapshot {
 	return &n
 }
 
-// Relation finds a relation by its schema and name; nil: there is none.
-func (s *Snapshot) Relation(schema, rel string) *Relation { return s.byName[name{schema, rel}] }
+// Relation finds a relation that queries may name; nil: there is none.
+func (s *Snapshot) Relation(schema, rel string) *Relation {
+	if r := s.byName[name{schema, rel}]; r != nil && !r.Building {
+		return r
+	}
+	return nil
+}
+
+// Any is Relation, but finds one that is still being created as well.
+func (s *Snapshot) Any(schema, rel string) *Relation { return s.byName[name{schema, rel}] }
 
 // Resolve finds a relation by name along a search path, pg_catalog first where
 // the path does not name it, as PostgreSQL does; nil: there is none.

@@ -14,7 +14,8 @@ type Error struct {
 	Message string
 	Detail  string
 	Hint    string
-	Pos     int // 1 + byte offset into the statement's text; 0: unknown
+	Context string // where it happened: "COPY t, line 3"; "": nothing to say
+	Pos     int    // 1 + byte offset into the statement's text; 0: unknown
 	// Names of the objects concerned; empty: none.
 	Schema, Table, Column, Type, Constraint string
 	cause                                   error

@@ -1,0 +1,316 @@
+package storage
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"streamdb/sql/chunk"
+	"streamdb/sql/sqlerr"
+)
+
+// A ReplicatedStateTable shows another job's table to the moment: its committed
+// rows under a private overlay, which is fed from the table's stream of changes.
+// It has reads and WriteChunk and no way to persist anything. It belongs to one
+// goroutine, its cursors included.
+//
+// It carries chosen columns, the key among them; in rows of the overlay the
+// others are NULL, and they never leave it. Invariant: of a key's committed
+// value and its values in the overlay's layers above that view, the newest is
+// the row's. A layer is dropped when no cursor's view is below its epoch.
+type ReplicatedStateTable struct {
+	s      *Store
+	codec  *Codec
+	dec    *Decoder
+	cols   []int
+	vnodes VnodeSet
+	prefix []byte
+	full   []chunk.Column // upstream's columns, nil where not carried
+
+	open      *layer
+	sealed    []run // oldest first
+	cursors   []*Cursor
+	gen       int   // counts changes of the set of layers
+	accounted int64 // in the store's count of dirty bytes
+
+	kbuf, vbuf []byte
+}
+
+// A run is a sealed layer, in memory or spilled.
+type run struct {
+	epoch Epoch
+	l     *layer // nil: spilled
+	f     *spill
+}
+
+func (r run) source() source {
+	if r.l != nil {
+		return &sealedSource{l: r.l}
+	}
+	return &spillSource{f: r.f}
+}
+
+// Replica opens a replica of the upstream object, for some of its vnodes. cols
+// are the columns it carries; all key columns must be among them.
+func (s *Store) Replica(upstream Desc, vnodes VnodeSet, cols []int) *ReplicatedStateTable {
+	for _, k := range upstream.Key {
+		if !slices.Contains(cols, k) {
+			panic(fmt.Sprintf("storage: replica of %s does not carry key column %d", upstream.label(), k))
+		}
+	}
+	codec := NewCodec(upstream)
+	return &ReplicatedStateTable{s: s, codec: codec, dec: codec.NewDecoder(cols), cols: cols, vnodes: vnodes,
+		prefix: objectPrefix(upstream.Tag, upstream.ID), full: make([]chunk.Column, len(upstream.Schema)), open: newLayer(0)}
+}
+
+// Codec returns the upstream's codec, which makes the raw keys.
+func (r *ReplicatedStateTable) Codec() *Codec { return r.codec }
+
+// Vnodes returns the vnodes that the replica is for.
+func (r *ReplicatedStateTable) Vnodes() VnodeSet { return r.vnodes }
+
+// WriteChunk applies changes of the upstream; c's columns are the carried ones, in their order.
+func (r *ReplicatedStateTable) WriteChunk(c *chunk.Chunk) error {
+	for j, col := range r.cols {
+		r.full[col] = c.Cols[j]
+	}
+	vn := r.codec.Vnodes(r.full, c.Len())
+	for i := range c.Len() {
+		v := uint16(0)
+		if vn != nil {
+			v = vn[i]
+		}
+		if !r.vnodes.Has(v) {
+			return sqlerr.New(sqlerr.Internal, "row of vnode %d came to a replica of %s that is not for it", v, r.codec.desc.label())
+		}
+		r.kbuf = r.codec.AppendKeyVnode(r.kbuf[:0], v, r.full, i)
+		h := xxh3.Hash(r.kbuf)
+		at, found := r.open.find(r.kbuf, h)
+		if c.Op(i) == chunk.Delete {
+			r.open.put(at, found, r.kbuf, h, nil, false)
+			continue
+		}
+		r.vbuf = r.codec.AppendValue(r.vbuf[:0], r.full, i)
+		r.open.put(at, found, r.kbuf, h, r.vbuf, false)
+	}
+	r.account()
+	return nil
+}
+
+// Seal ends epoch e of the overlay, and drops the layers that are not needed any
+// more. The error is of spilling to disk.
+func (r *ReplicatedStateTable) Seal(e Epoch) error {
+	if len(r.open.ents) > 0 {
+		r.open.seal(e)
+		r.sealed = append(r.sealed, run{epoch: e, l: r.open})
+		r.open = newLayer(min(len(r.open.ents)/2, 1<<16))
+		r.gen++
+	}
+	r.prune()
+	err := r.spill()
+	r.account()
+	return err
+}
+
+func (r *ReplicatedStateTable) prune() {
+	low := r.s.Committed()
+	for _, c := range r.cursors {
+		low = min(low, c.m.pin.epoch)
+	}
+	n := 0
+	for n < len(r.sealed) && r.sealed[n].epoch <= low {
+		r.sealed[n].f.close()
+		n++
+	}
+	if n > 0 {
+		r.sealed = slices.Delete(r.sealed, 0, n)
+		r.gen++
+	}
+}
+
+// spill moves sealed layers to files, oldest first, until the rest fits the budget.
+func (r *ReplicatedStateTable) spill() error {
+	budget := r.s.o.replicaBudget()
+	size := r.memory()
+	if size <= budget || r.s.o.Engine != "badger" {
+		return nil
+	}
+	// Cursors that stand at an old view make us keep what is committed since. They move on first.
+	for _, c := range r.cursors {
+		c.Refresh()
+	}
+	r.prune()
+	size = r.memory()
+	for i := range r.sealed {
+		if size <= budget {
+			break
+		}
+		if l := r.sealed[i].l; l != nil {
+			f, err := newSpill(r.s.o.Dir, l)
+			if err != nil {
+				return fmt.Errorf("spill changes of %s: %w", r.codec.desc.label(), err)
+			}
+			r.sealed[i].l, r.sealed[i].f = nil, f
+			size -= l.bytes
+			r.gen++
+		}
+	}
+	return nil
+}
+
+func (r *ReplicatedStateTable) memory() int64 {
+	n := r.open.bytes
+	for _, x := range r.sealed {
+		if x.l != nil {
+			n += x.l.bytes
+		}
+	}
+	return n
+}
+
+func (r *ReplicatedStateTable) account() {
+	n := r.memory()
+	r.s.dirty.Add(n - r.accounted)
+	r.accounted = n
+}
+
+// DirtyBytes is the memory that the overlay takes.
+func (r *ReplicatedStateTable) DirtyBytes() int { return int(r.accounted) }
+
+// Close lets the overlay and its files go. Its cursors must be closed before.
+func (r *ReplicatedStateTable) Close() {
+	for _, x := range r.sealed {
+		x.f.close()
+	}
+	r.sealed, r.open = nil, newLayer(0)
+	r.account()
+}
+
+// Decode appends a row's carried columns to into, in the order they were given.
+func (r *ReplicatedStateTable) Decode(key, val []byte, into []chunk.Column) error {
+	return r.dec.Decode(key, val, into)
+}
+
+// Scan ranges over a vnode's rows after a raw key (nil: from the start) in key
+// order: the newest committed rows under the overlay.
+func (r *ReplicatedStateTable) Scan(vnode uint16, after []byte) iter.Seq2[KV, error] {
+	return func(yield func(KV, error) bool) {
+		c := r.OpenScan(vnode, after)
+		defer c.Close()
+		for {
+			kv, ok, err := c.Next()
+			if err != nil {
+				yield(KV{}, err)
+				return
+			}
+			if !ok || !yield(kv, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A Cursor walks one vnode of a replica at a time, and goes on rightly while the
+// overlay changes: a row after its position is returned as it is when it is
+// reached. It keeps the committed view it was opened at until Refresh.
+type Cursor struct {
+	r   *ReplicatedStateTable
+	m   *merge
+	gen int
+}
+
+// OpenScan opens a cursor on a vnode's rows after a raw key; nil: from the
+// vnode's start. Seek takes the same cursor to another vnode.
+func (r *ReplicatedStateTable) OpenScan(vnode uint16, after []byte) *Cursor {
+	p := r.s.pins.latest()
+	c := &Cursor{r: r, m: &merge{pin: p, base: p.v.cursor(r.prefix), prefix: r.prefix, track: true}}
+	r.cursors = append(r.cursors, c)
+	c.sources()
+	c.Seek(vnode, after)
+	return c
+}
+
+// sources collects the layers above the cursor's view.
+func (c *Cursor) sources() {
+	r, m := c.r, c.m
+	if r.open.order == nil {
+		r.open.order = newOrder(r.open)
+	}
+	m.open = &openSource{l: r.open}
+	m.layers = append(m.layers[:0], m.open)
+	for _, x := range slices.Backward(r.sealed) {
+		if x.epoch > m.pin.epoch {
+			m.layers = append(m.layers, x.source())
+		}
+	}
+	c.gen = r.gen
+}
+
+// Seek stands the cursor before the first row of vnode after a raw key; nil: before the vnode's first.
+func (c *Cursor) Seek(vnode uint16, after []byte) {
+	c.refit()
+	c.m.to = NextPrefix(VnodePrefix(vnode))
+	if after == nil {
+		c.m.seek(VnodePrefix(vnode))
+		return
+	}
+	// No key is the prefix of another one, so that the least key above after is above after ‖ 0 too.
+	c.m.seek(append(slices.Clone(after), 0))
+}
+
+// refit takes in layers that came or went since the last step.
+func (c *Cursor) refit() bool {
+	if c.gen == c.r.gen {
+		return false
+	}
+	c.sources()
+	return true
+}
+
+// Next moves to the next row; false: the vnode has no more. The row is valid until the next call.
+func (c *Cursor) Next() (KV, bool, error) {
+	if c.refit() {
+		c.m.reseek()
+	}
+	ok, err := c.m.next()
+	if err != nil {
+		return KV{}, false, fmt.Errorf("scan replica of %s: %w", c.r.codec.desc.label(), err)
+	}
+	if !ok {
+		return KV{}, false, nil
+	}
+	return KV{c.m.k, c.m.v}, true, nil
+}
+
+// Epoch is the committed epoch that the cursor reads under the overlay.
+func (c *Cursor) Epoch() Epoch { return c.m.pin.epoch }
+
+// Refresh moves the cursor to the newest committed view; it keeps its position.
+// It does nothing where there is no newer one.
+func (c *Cursor) Refresh() {
+	r, m := c.r, c.m
+	if r.s.Committed() == m.pin.epoch {
+		return
+	}
+	m.base.close()
+	m.pin.release()
+	m.pin = r.s.pins.latest()
+	m.base = m.pin.v.cursor(r.prefix)
+	m.vnodeSeen, m.live = -1, false
+	c.sources()
+	m.reseek()
+	m.seekBase(m.pos)
+	if m.started && m.baseOK && string(m.base.key()[prefixLen:]) == string(m.pos) {
+		m.stepBase()
+	}
+}
+
+// Close lets the cursor's view go.
+func (c *Cursor) Close() {
+	if i := slices.Index(c.r.cursors, c); i >= 0 {
+		c.r.cursors = slices.Delete(c.r.cursors, i, i+1)
+	}
+	c.m.close()
+}

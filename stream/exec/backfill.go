@@ -1,0 +1,441 @@
+package exec
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"streamdb/planner/plan"
+	"streamdb/sql/chunk"
+	"streamdb/sql/types"
+	"streamdb/storage"
+	"streamdb/stream"
+)
+
+// A backfill delivers the rows of a table in key order while changes to that table
+// stream in, and after that the changes alone. The table is another job's (arrangement
+// backfill) or one that the backfill has itself filled from its input (locality provider).
+//
+// Each vnode has a position. What the stream brings is held until the barrier; then
+// changes at or below their vnode's position are passed on, for the rows there were
+// delivered before, and the others are written to the table, where the scan will meet them.
+//
+// Invariants:
+//  1. The scan reads the table as of the last barrier. What it and the stream have
+//     delivered at a barrier is the table as of this barrier, up to the positions.
+//  2. Positions, rows and the table's changes commit with the epoch; a restart goes on from there.
+//  3. A barrier waits for at most one chunk of the scan, and for the rate limit never.
+//  4. While the scan may read, each barrier interval delivers a chunk of it, however
+//     busy the stream is.
+type backfill struct {
+	in     *stream.Inbox
+	env    *Env
+	table  snapshot
+	object uint32 // of the table, for its row count
+	codec  *storage.Codec
+	cols   []int // of the table, in the stream's order
+	read   *storage.Decoder
+	schema []chunk.Column // all the table's columns, for keys: those of the chunk at hand
+	types  []types.Type   // of the stream's columns
+	pos    *positions
+	key    stream.FragmentKey
+	phase  stream.Phase // while it delivers
+
+	buffer  bool // a locality provider: it fills its table first
+	ownRows bool // the table's rows are this job's, and go when they are delivered
+
+	waiting bool // until StartBackfill
+	paused  bool // all backfills are
+	held    []*chunk.Chunk
+	since   int       // rows that came from the stream since the scan had its turn
+	turn    time.Time // when that was
+	moved   bool      // the scan had a turn since the last barrier
+	tail    bool      // the scan is through, its end not yet persisted
+	scanned prometheus.Counter
+	ratio   prometheus.Gauge
+}
+
+// turnAfter is how long a busy stream may keep the scan from its turn; so many
+// rows as a chunk has do, too.
+const turnAfter = 5 * time.Millisecond
+
+func newArrangementBackfill(env *Env, n *plan.StreamTableScan) (*backfill, error) {
+	var d storage.Desc
+	if env.Upstream != nil {
+		d = env.Upstream(n.Table.ID)
+	} else {
+		d = RelationDesc(n.Table)
+	}
+	x := newBackfill(env, n.Progress, d, n.Cols, n.Schema.Types())
+	x.waiting, x.phase = env.Waiting, stream.PhaseScan
+	return x, nil
+}
+
+func newBackfill(env *Env, progress *plan.TableDesc, d storage.Desc, cols []int, out []types.Type) *backfill {
+	x := &backfill{
+		in: env.In, env: env, object: d.ID, cols: cols,
+		codec: storage.NewCodec(d), schema: make([]chunk.Column, len(d.Schema)),
+		pos: newPositions(env, progress), key: stream.FragmentKey{Job: env.Job, Fragment: env.Fragment},
+		paused: env.GlobalPause,
+	}
+	x.read = x.codec.NewDecoder(cols)
+	x.types = out
+	if m := env.Metrics; m != nil {
+		job, fragment := strconv.Itoa(int(env.Job)), strconv.Itoa(int(env.Fragment))
+		x.scanned, x.ratio = m.scanned.WithLabelValues(job, fragment), m.backfill.WithLabelValues(job, fragment)
+	}
+	return x
+}
+
+func (x *backfill) Run(ctx context.Context, emit stream.Emit) error {
+	defer closeOnDone(ctx, x.in)()
+	_, first, err := x.in.Recv()
+	if err != nil {
+		return err
+	}
+	x.mutate(first.Barrier)
+	// It goes on before anything is read: what is to be read commits with it.
+	if err := emit(first); err != nil {
+		return err
+	}
+	if err := x.open(ctx, first.Barrier.Epoch); err != nil {
+		return err
+	}
+	defer func() { x.close() }()
+	for !x.pos.finished() || x.tail {
+		if err := x.step(ctx, emit); err != nil {
+			return err
+		}
+	}
+	x.close()
+	return x.in.Run(ctx, emit)
+}
+
+func (x *backfill) close() {
+	if x.table != nil {
+		x.table.close()
+		x.table = nil
+	}
+}
+
+// open loads the positions and opens the table where there is something left to deliver.
+func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
+	if !x.buffer && x.env.WaitCommitted != nil {
+		if err := x.env.WaitCommitted(ctx, e); err != nil {
+			return err
+		}
+	}
+	rows, err := x.pos.load()
+	if err != nil {
+		return err
+	}
+	if p := x.env.Progress; p != nil {
+		p.Done.Add(rows)
+		p.LastMove.Store(x.env.now())
+	}
+	x.count()
+	if x.pos.finished() {
+		// Of another run, or an actor without vnodes: nothing is left to persist.
+		x.report()
+		return nil
+	}
+	if x.buffer {
+		if x.pos.begun() {
+			x.waiting = false // the input was complete before
+			x.pos.begin()
+		}
+		x.setPhase(stream.PhaseBuffer)
+	} else {
+		x.table = &upstreamRows{table: x.env.Store.Replica(x.codec.Desc(), x.env.Vnodes, x.cols), clock: x.env.clock()}
+		x.setPhase(stream.PhaseWait)
+	}
+	if !x.waiting {
+		x.setPhase(x.phase)
+	}
+	x.turn = x.env.clock().Now()
+	return nil
+}
+
+// step handles one message of the stream or gives the scan a turn, or waits for either.
+func (x *backfill) step(ctx context.Context, emit stream.Emit) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	_, m, ok, err := x.in.TryRecv()
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		if !x.scanning() {
+			x.wait(ctx, time.Time{})
+			return nil
+		}
+		return x.scan(ctx, emit, true)
+	case m.Barrier != nil:
+		if !x.moved && x.scanning() {
+			if err := x.scan(ctx, emit, false); err != nil {
+				return err
+			}
+		}
+		return x.barrier(m, emit)
+	case m.Chunk != nil:
+		return x.change(ctx, m.Chunk, emit)
+	}
+	return nil // watermarks mean nothing yet
+}
+
+// scanning reports whether the scan may read, the rate limit aside.
+func (x *backfill) scanning() bool {
+	return !x.waiting && !x.paused && !x.tail && !paused(x.env.Limiter)
+}
+
+// change takes in a chunk of the stream.
+func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit) error {
+	switch {
+	case x.tail:
+		return emit(stream.Message{Chunk: c})
+	case x.buffer && x.waiting:
+		return x.table.write(c)
+	}
+	x.held = append(x.held, c)
+	x.since += c.Len()
+	if x.scanning() && (x.since >= x.env.chunkSize() || x.env.clock().Now().Sub(x.turn) >= turnAfter) {
+		return x.scan(ctx, emit, false)
+	}
+	return nil
+}
+
+// scan delivers at most a chunk of rows, as many as the rate limit lets it. idle: there is
+// nothing else to do, so it may wait for the limit or for the stream.
+func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error {
+	n := x.env.chunkSize()
+	if l := x.env.Limiter; l != nil {
+		if n = l.Allow(n); n == 0 {
+			if idle {
+				x.wait(ctx, l.NextAt())
+			}
+			return nil
+		}
+	}
+	x.since, x.turn, x.moved = 0, x.env.clock().Now(), true
+	c, end, err := x.readRows(n)
+	if err != nil {
+		return err
+	}
+	if l := x.env.Limiter; l != nil {
+		l.Return(n - c.N)
+	}
+	if p := x.env.Progress; p != nil {
+		p.Done.Add(int64(c.N))
+		p.LastMove.Store(x.env.now())
+	}
+	if x.scanned != nil {
+		x.scanned.Add(float64(c.N))
+	}
+	if c.N > 0 {
+		if err := emit(stream.Message{Chunk: c}); err != nil {
+			return err
+		}
+	}
+	if !end {
+		return nil
+	}
+	// Everything there was at the last barrier has been delivered: what came since is all news.
+	x.tail = true
+	for _, c := range x.held {
+		if err := emit(stream.Message{Chunk: c}); err != nil {
+			return err
+		}
+	}
+	x.held = nil
+	return nil
+}
+
+// readRows reads up to n rows from the positions on; end: there are no more.
+func (x *backfill) readRows(n int) (c *chunk.Chunk, end bool, err error) {
+	c = &chunk.Chunk{Cols: make([]chunk.Column, len(x.types))}
+	for j, t := range x.types {
+		c.Cols[j] = chunk.New(t, n)
+	}
+	for x.pos.skip() {
+		i := x.pos.cur
+		from := c.N
+		for kv, err := range x.table.rows(x.pos.vnodes[i], x.pos.at[i].key) {
+			if err == nil {
+				err = x.read.Decode(kv.Key, kv.Val, c.Cols)
+			}
+			if err != nil {
+				return nil, false, err
+			}
+			if c.N++; c.N == n {
+				x.pos.saw(i, kv.Key)
+				break
+			}
+		}
+		x.pos.at[i].rows += int64(c.N - from)
+		if c.N == n {
+			return c, false, nil
+		}
+		x.pos.finish(i + 1)
+	}
+	return c, true, nil
+}
+
+// barrier ends an epoch.
+func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
+	e := m.Barrier.Epoch
+	done := x.tail
+	if !done {
+		for _, c := range x.held {
+			if err := x.pass(c, emit); err != nil {
+				return err
+			}
+		}
+		x.held = x.held[:0]
+		if err := x.table.seal(e); err != nil {
+			return err
+		}
+	}
+	x.count()
+	if err := x.pos.commit(e); err != nil {
+		return err
+	}
+	if done {
+		x.tail = false
+		if last := x.report(); last && x.ownRows {
+			x.env.Store.Drop(e, x.object)
+		}
+	}
+	x.moved = false
+	x.mutate(m.Barrier)
+	return emit(m)
+}
+
+// pass passes on the changes of a chunk that the scan has gone past and writes the others
+// to the table.
+func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
+	for j, col := range x.cols {
+		x.schema[col] = c.Cols[j]
+	}
+	vnodes := x.codec.Vnodes(x.schema, c.Len())
+	var past, ahead []int
+	var key []byte
+	for i := range c.Len() {
+		v := vnodeAt(vnodes, i)
+		at := x.pos.index[v]
+		if at < 0 {
+			return inconsistent(x.pos.table, "row %s of vnode %d came to an actor without it", describe(c.Cols, i), v)
+		}
+		passed := x.pos.at[at].done
+		if !passed && x.pos.at[at].key != nil {
+			key = x.codec.AppendKeyVnode(key[:0], v, x.schema, i)
+			passed = x.pos.passed(int(at), key)
+		}
+		if passed {
+			past = append(past, i)
+		} else {
+			ahead = append(ahead, i)
+		}
+	}
+	switch {
+	case len(ahead) == 0:
+		return emit(stream.Message{Chunk: c})
+	case len(past) == 0:
+		return x.table.write(c)
+	}
+	if err := x.table.write(c.Gather(ahead)); err != nil {
+		return err
+	}
+	return emit(stream.Message{Chunk: c.Gather(past)})
+}
+
+// mutate applies what a barrier changes.
+func (x *backfill) mutate(b *stream.Barrier) {
+	mu := b.Mutation
+	if mu == nil {
+		return
+	}
+	if mu.Pause {
+		x.paused = true
+	}
+	if mu.Resume {
+		x.paused = false
+	}
+	if rate, ok := mu.Throttle[x.env.Job]; ok && x.env.Limiter != nil {
+		x.env.Limiter.Set(rate)
+	}
+	if x.waiting && mu.StartBackfill[x.key] {
+		x.waiting = false
+		if x.buffer {
+			x.pos.begin()
+		}
+		x.setPhase(x.phase)
+		x.turn = x.env.clock().Now()
+	}
+}
+
+// wait blocks until the stream has something, the time comes (zero: never) or the context ends.
+func (x *backfill) wait(ctx context.Context, at time.Time) {
+	waitUntil(ctx, x.in, x.env.clock(), at)
+}
+
+// waitUntil blocks until an inbox has something or was closed, the time at comes (zero:
+// never), or the context ends.
+func waitUntil(ctx context.Context, in *stream.Inbox, clock storage.Clock, at time.Time) {
+	if !at.IsZero() {
+		t := time.AfterFunc(max(0, at.Sub(clock.Now())), in.Wake)
+		defer t.Stop()
+	}
+	in.WaitUntil(func() bool { return ctx.Err() != nil || !at.IsZero() && !clock.Now().Before(at) })
+}
+
+// count looks at how many rows there are.
+func (x *backfill) count() {
+	p := x.env.Progress
+	if p == nil {
+		return
+	}
+	total := x.env.Store.Rows(x.object)
+	p.Total.Store(total)
+	if x.ratio != nil {
+		ratio := 1.0
+		if done := p.Done.Load(); total > 0 && p.Finished.Load() < p.Actors {
+			ratio = min(1, float64(done)/float64(total))
+		}
+		x.ratio.Set(ratio)
+	}
+}
+
+// report tells that this actor is done, and returns whether it is the fragment's last.
+func (x *backfill) report() (last bool) {
+	p := x.env.Progress
+	if p == nil {
+		return x.env.Single
+	}
+	p.LastMove.Store(x.env.now())
+	if p.Finished.Add(1) < p.Actors {
+		return false
+	}
+	p.Phase.Store(int32(stream.PhaseDone))
+	if x.ratio != nil {
+		x.ratio.Set(1)
+	}
+	return true
+}
+
+// setPhase shows a phase; actors go through phases together, but for the last one.
+func (x *backfill) setPhase(ph stream.Phase) {
+	p := x.env.Progress
+	if p == nil {
+		return
+	}
+	p.LastMove.Store(x.env.now())
+	for {
+		now := p.Phase.Load()
+		if now >= int32(ph) || p.Phase.CompareAndSwap(now, int32(ph)) {
+			return
+		}
+	}
+}
