@@ -419,26 +419,25 @@ type topOut struct {
 	deletes bool
 }
 
-// difference emits what leads from one window to another; both are in key order.
+// difference emits what leads from one window to another, both in key order. All
+// deletes come first: a row may leave one place of the order for another.
 func (o *topOut) difference(old, now []topRow) error {
-	for len(old) > 0 || len(now) > 0 {
-		var err error
-		switch {
-		case len(now) == 0 || len(old) > 0 && old[0].key < now[0].key:
-			err = o.add(chunk.Delete, old[0])
-			old = old[1:]
-		case len(old) == 0 || now[0].key < old[0].key:
-			err = o.add(chunk.Insert, now[0])
-			now = now[1:]
-		default:
-			if old[0].val != now[0].val {
-				if err = o.add(chunk.Delete, old[0]); err == nil {
-					err = o.add(chunk.Insert, now[0])
-				}
-			}
-			old, now = old[1:], now[1:]
+	if err := o.missing(chunk.Delete, old, now); err != nil {
+		return err
+	}
+	return o.missing(chunk.Insert, now, old)
+}
+
+// missing emits the rows of a that are not in b.
+func (o *topOut) missing(op chunk.Op, a, b []topRow) error {
+	for _, r := range a {
+		for len(b) > 0 && b[0].key < r.key {
+			b = b[1:]
 		}
-		if err != nil {
+		if len(b) > 0 && b[0].key == r.key && b[0].val == r.val {
+			continue
+		}
+		if err := o.add(op, r); err != nil {
 			return err
 		}
 	}
