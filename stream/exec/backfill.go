@@ -158,8 +158,13 @@ func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
 	}
 	x.count()
 	if x.pos.finished() {
-		// Of another run, or an actor without vnodes: nothing is left to persist.
-		x.report()
+		// Of another run, or an actor without vnodes: nothing is left to persist. But
+		// the run before may have been killed before it dropped the rows.
+		if x.ownRows && x.env.Store.Rows(x.object) > 0 {
+			x.ended = e
+		} else {
+			x.report()
+		}
 		return nil
 	}
 	if x.buffer {
