@@ -461,9 +461,6 @@ func (e *env) valueFunction(x *ast.SQLValueFunction) (expr.Expr, error) {
 
 func (e *env) collate(x *ast.CollateClause) (expr.Expr, error) {
 	names := strs(x.Collname)
-	if !byteCollation(names[len(names)-1]) {
-		return nil, noCollation(names, int(x.Location))
-	}
 	y, err := e.expr(x.Arg)
 	if err != nil {
 		return nil, err
@@ -473,6 +470,9 @@ func (e *env) collate(x *ast.CollateClause) (expr.Expr, error) {
 	}
 	switch y.Type().OID {
 	case types.OIDText, types.OIDVarchar, types.OIDBpchar, types.OIDName:
+		if !byteCollation(names[len(names)-1]) {
+			return nil, noCollation(names, int(x.Location))
+		}
 		return y, nil
 	}
 	return nil, sqlerr.New(sqlerr.DatatypeMismatch, "collations are not supported by type %s", types.FormatType(y.Type())).At(int(x.Location))

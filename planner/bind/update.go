@@ -2,6 +2,7 @@ package bind
 
 import (
 	"slices"
+	"strings"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
@@ -275,7 +276,7 @@ func (b *binder) scalarNode(n *ast.Node, rel *catalog.Relation, clause string) (
 		return nil, err
 	}
 	if expr.HasSubquery(x) {
-		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", clause).At(location(n))
+		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(location(n))
 	}
 	return x, nil
 }

@@ -19,6 +19,8 @@ import (
 	"streamdb/sql/catalog"
 	"streamdb/sql/sqlerr"
 	"streamdb/storage"
+	"streamdb/stream/connector"
+	"streamdb/stream/connector/datagen"
 	"streamdb/stream/engine/syscat"
 	"streamdb/stream/exec"
 	"streamdb/stream/job"
@@ -71,6 +73,9 @@ type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now() }
 
+// drivers are the connectors that sources can name.
+var drivers = []connector.Driver{datagen.Driver()}
+
 // Keys under storage.TagCatalog: a prefix byte and what it names.
 const (
 	keyRelation = 'r' // ‖ ID, big endian → Relation as JSON
@@ -107,7 +112,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
 		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
-		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed})
+		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {
 		db.jobs.Close()

@@ -24,10 +24,10 @@ type column[R any] struct {
 	live func(Info, *R) types.Datum // depends on more than the snapshot
 }
 
-func num[R any](f func(*R) int64) column[R]                  { return column[R]{i: f} }
-func str[R any](f func(*R) string) column[R]                 { return column[R]{s: f} }
-func flag[R any](f func(*R) bool) column[R]                  { return column[R]{b: f} }
-func datum[R any](f func(*R) types.Datum) column[R]          { return column[R]{d: f} }
+func num[R any](f func(*R) int64) column[R]                   { return column[R]{i: f} }
+func str[R any](f func(*R) string) column[R]                  { return column[R]{s: f} }
+func flag[R any](f func(*R) bool) column[R]                   { return column[R]{b: f} }
+func datum[R any](f func(*R) types.Datum) column[R]           { return column[R]{d: f} }
 func live[R any](f func(in Info, r *R) types.Datum) column[R] { return column[R]{live: f} }
 
 // A table is the source over values of type R. A column that is neither in cols
