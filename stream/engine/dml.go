@@ -104,6 +104,12 @@ func (s *Session) dmlNow(ctx context.Context, st plan.Statement, rel *catalog.Re
 			return nil, err
 		}
 	}
+	if n := len(w.sent); n > 0 && !isInsert && readsIndex(sourceOf(st), rel.ID) {
+		// An index shows what is committed only.
+		if err := db.coord.Wait(ctx, w.sent[n-1].epoch); err != nil {
+			return nil, err
+		}
+	}
 	snap, err := db.store.Latest()
 	if err != nil {
 		return nil, err

@@ -221,6 +221,14 @@ func jobExprCtx(zone string) *expr.Ctx {
 	return &expr.Ctx{Style: &types.Style{Zone: loc}}
 }
 
+// relationExprCtx is jobExprCtx with the time zone that was in force when the relation was created.
+func relationExprCtx(r *catalog.Relation) *expr.Ctx {
+	if r.Plan == nil {
+		return jobExprCtx("UTC")
+	}
+	return jobExprCtx((&recordedPlan{r.Plan}).get("timezone"))
+}
+
 // backfillOrderText writes a backfill order as planner.ParseBackfillOrder reads it.
 func backfillOrderText(o *parser.BackfillOrder) string {
 	if len(o.Arcs) == 0 {

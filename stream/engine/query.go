@@ -15,7 +15,6 @@ import (
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 	"streamdb/storage"
-	"streamdb/stream/batch"
 	"streamdb/stream/exec"
 )
 
@@ -29,6 +28,7 @@ type planned struct {
 	version uint64         // of the catalog it was bound against
 	path    string         // search_path it was bound with
 	given   []types.Type   // parameter types that the client stated
+	indexed bool           // it reads an index, which knows nothing of a transaction's own rows
 }
 
 // bindOptions are what a statement of this session binds against.
@@ -101,6 +101,7 @@ func (s *Session) prepare(p *Prepared) error {
 	if p.plan.stmt, err = s.plan(st, cat); err != nil {
 		return err
 	}
+	p.plan.indexed = readsIndex(sourceOf(p.plan.stmt), 0)
 	p.Columns = resultColumns(p.plan.stmt)
 	return nil
 }
@@ -108,6 +109,9 @@ func (s *Session) prepare(p *Prepared) error {
 // plan optimises a bound statement.
 func (s *Session) plan(st plan.Statement, cat *catalog.Snapshot) (plan.Statement, error) {
 	set := s.plannerSettings()
+	if s.tx.explicit() && s.tx.wrote {
+		set.IndexSelection = false
+	}
 	sub := func(n plan.Node) (plan.Node, error) {
 		q, err := planner.PlanBatch(&plan.Query{Root: n}, cat, set, s.db)
 		if err != nil {
@@ -133,6 +137,34 @@ func (s *Session) plan(st plan.Statement, cat *catalog.Snapshot) (plan.Statement
 		return &n, err
 	}
 	return nil, fmt.Errorf("engine: cannot plan %T", st)
+}
+
+// sourceOf is the plan that a statement runs.
+func sourceOf(st plan.Statement) plan.Node {
+	switch st := st.(type) {
+	case *plan.Query:
+		return st.Root
+	case *plan.Insert:
+		return st.Source
+	case *plan.Update:
+		return st.Source
+	case *plan.Delete:
+		return st.Source
+	}
+	return nil
+}
+
+// readsIndex reports whether a plan reads an index, of a given relation if of is not 0.
+func readsIndex(n plan.Node, of catalog.ID) bool {
+	if sc, ok := n.(*plan.Scan); ok {
+		return sc.Rel.Kind == catalog.Index && (of == 0 || sc.Rel.Of == of)
+	}
+	for _, in := range n.Inputs() {
+		if readsIndex(in, of) {
+			return true
+		}
+	}
+	return false
 }
 
 func resultColumns(st plan.Statement) []ResultColumn {
@@ -211,7 +243,9 @@ func (s *Session) Execute(ctx context.Context, p *Prepared, args []types.Datum) 
 		return nil, errFailedBlock()
 	}
 	s.tick()
-	if p.plan.stmt != nil && (p.plan.version != s.db.Catalog().Version || p.plan.path != s.set.get("search_path")) {
+	stale := p.plan.version != s.db.Catalog().Version || p.plan.path != s.set.get("search_path")
+	stale = stale || p.plan.indexed && s.tx.explicit() && s.tx.wrote
+	if p.plan.stmt != nil && stale {
 		if err := s.prepare(p); err != nil {
 			return nil, err
 		}
@@ -293,5 +327,3 @@ func (db *DB) tempDir() string {
 	}
 	return db.o.Dir
 }
-
-var _ = batch.Run

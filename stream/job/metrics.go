@@ -8,7 +8,6 @@ type Metrics struct {
 	EpochLatency   prometheus.Histogram // injection to durable
 	InFlight       prometheus.Gauge
 	Epoch          prometheus.Gauge
-	Progress       *prometheus.GaugeVec // by job name and fragment: 0…1
 	Failures       prometheus.Counter
 	ExprErrors     *prometheus.CounterVec // by job name
 }
@@ -21,12 +20,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		EpochLatency:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "streamdb_epoch_latency_seconds", Help: "From a barrier's injection until its epoch is durable.", Buckets: buckets}),
 		InFlight:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "streamdb_epochs_in_flight", Help: "Epochs between injection and commit."}),
 		Epoch:          prometheus.NewGauge(prometheus.GaugeOpts{Name: "streamdb_epoch", Help: "Newest committed epoch."}),
-		Progress:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "streamdb_backfill_progress_ratio", Help: "Rows delivered of rows there are, by job and fragment."}, []string{"job", "fragment"}),
 		Failures:       prometheus.NewCounter(prometheus.CounterOpts{Name: "streamdb_job_failures_total", Help: "Jobs that stopped with an error."}),
 		ExprErrors:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "streamdb_expression_errors_total", Help: "Expressions of views that failed and became NULL."}, []string{"job"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.BarrierLatency, m.EpochLatency, m.InFlight, m.Epoch, m.Progress, m.Failures, m.ExprErrors)
+		reg.MustRegister(m.BarrierLatency, m.EpochLatency, m.InFlight, m.Epoch, m.Failures, m.ExprErrors)
 	}
 	return m
 }

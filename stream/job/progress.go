@@ -130,13 +130,6 @@ func (m *Manager) committed(storage.Epoch) *stream.Mutation {
 		}
 		all := true
 		for _, f := range j.order {
-			if p := f.progress; p != nil {
-				ratio := 1.0
-				if total := p.Total.Load(); !f.finished() && total > 0 {
-					ratio = min(float64(p.Done.Load())/float64(total), 1)
-				}
-				m.metrics.Progress.WithLabelValues(j.Rel.Name, fmt.Sprint(f.plan.ID)).Set(ratio)
-			}
 			all = all && f.finished()
 			if f.started.Load() {
 				continue
