@@ -50,6 +50,16 @@ func (b *binder) coerce(x expr.Expr, to types.Type, how expr.CastContext, pos in
 	return b.makeCast(x, to, how, at0)
 }
 
+// operand is coerce for an argument of a function or operator: a varchar stays
+// one where text is wanted, as the values are the same. So conditions on varchar
+// columns stay conditions on columns.
+func (b *binder) operand(x expr.Expr, want types.Type, pos int) (expr.Expr, error) {
+	if have := x.Type(); have.OID == types.OIDVarchar && want.OID == types.OIDText && have.Elem == nil {
+		return x, nil
+	}
+	return b.coerce(x, want, implicit, pos)
+}
+
 func (b *binder) makeCast(x expr.Expr, to types.Type, how expr.CastContext, pos int) (expr.Expr, error) {
 	y, err := expr.MakeCast(x, to, how == explicit)
 	if err != nil {
@@ -105,6 +115,10 @@ func (b *binder) typeName(n *ast.TypeName) (types.Type, error) {
 		return types.Type{}, sqlerr.New(sqlerr.UndefinedObject, "a type is missing").At(pos)
 	}
 	name := names[len(names)-1]
+	switch name {
+	case "serial", "serial4", "bigserial", "serial8", "smallserial", "serial2":
+		return types.Type{}, sqlerr.Unsupported("type %s", name).At(pos).WithHint("A table without a primary key gives its rows hidden ids of their own.")
+	}
 	t, ok := types.ByName(name)
 	if len(names) > 1 && names[len(names)-2] != "pg_catalog" {
 		ok = false
@@ -116,8 +130,6 @@ func (b *binder) typeName(n *ast.TypeName) (types.Type, error) {
 		full := strings.Join(names, ".")
 		err := sqlerr.New(sqlerr.UndefinedObject, `type "%s" does not exist`, full).At(pos)
 		switch name {
-		case "serial", "serial4", "bigserial", "serial8", "smallserial", "serial2":
-			return t, sqlerr.Unsupported("type %s", name).At(pos).WithHint("A table without a primary key gives its rows hidden ids of their own.")
 		case "json", "jsonb", "uuid", "xml", "inet", "cidr", "money", "bit", "varbit", "timetz", "point", "box", "tsvector", "tsquery":
 			return t, sqlerr.Unsupported("type %s", name).At(pos)
 		}

@@ -203,7 +203,7 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	c := aggCall{fn: fn, name: name, typ: fn.Ret, distinct: x.AggDistinct, pos: pos}
 	for i, a := range args {
-		if a, err = e.b.coerce(a, want[i], implicit, pos); err != nil {
+		if a, err = e.b.operand(a, want[i], pos); err != nil {
 			return nil, err
 		}
 		c.args = append(c.args, a)

@@ -326,16 +326,16 @@ func countName(cols []*column, name string) int {
 
 // noColumn is scope.noColumn with this environment's scope, which may be nil.
 func (e *env) noColumn(name string, pos int) error {
-	if e.noColumns != "" {
-		return sqlerr.New("42P10", "%s", e.noColumns).At(pos)
+	if e.noColumns != nil {
+		return at(e.noColumns, pos)
 	}
 	return e.scope.noColumn(name, pos)
 }
 
 // found makes the reference to a column that lookup found.
 func (e *env) found(f found, pos int) (expr.Expr, error) {
-	if e.noColumns != "" && f.level == 0 {
-		return nil, sqlerr.New("42P10", "%s", e.noColumns).At(pos)
+	if e.noColumns != nil && f.level == 0 {
+		return nil, at(e.noColumns, pos)
 	}
 	if f.col.sys {
 		return systemColumn(f.col, pos)

@@ -130,7 +130,7 @@ func CanCast(from, to types.Type, ctx CastContext) bool {
 	if c, ok := castTable()[[2]uint32{from.OID, to.OID}]; ok {
 		return c <= ctx
 	}
-	if from.Elem != nil && to.Elem != nil {
+	if from.Elem != nil && to.Elem != nil && to.OID != types.OIDInt2Vector && to.OID != types.OIDOidVector {
 		return CanCast(*from.Elem, *to.Elem, ctx)
 	}
 	if from.OID == types.OIDVoid || to.OID == types.OIDVoid {

@@ -28,7 +28,7 @@ type likePiece struct {
 // compileLike reads a pattern with backslash as the escape.
 func compileLike(pattern string) *likePattern {
 	p := &likePattern{}
-	if n := len(pattern) - len(strings.TrimRight(pattern, `\\`)); n%2 == 1 {
+	if n := len(pattern) - len(strings.TrimRight(pattern, `\`)); n%2 == 1 {
 		p.bad = true
 		pattern = pattern[:len(pattern)-1] + "_%"
 	}

@@ -106,32 +106,16 @@ type intLoop struct {
 var (
 	addInts = intLoop{
 		cols: func(a, b, out []int64, bits uint) bool {
+			if bits < 64 && len(a) == len(out) {
+				return addNarrow(a, b, out, bits)
+			}
 			am, bm := mask(len(a), len(out)), mask(len(b), len(out))
 			var bad uint64
-			if bits == 64 {
-				for i := range out {
-					x, y := a[i&am], b[i&bm]
-					r := x + y
-					out[i] = r
-					bad |= uint64((x^r)&(y^r)) >> 63
-				}
-				return bad != 0
-			}
-			half := int64(1) << (bits - 1)
-			switch {
-			case bm == 0:
-				y := b[0]
-				for i, x := range a[:len(out)] {
-					r := x + y
-					out[i] = r
-					bad |= uint64(r+half) >> bits
-				}
-			default:
-				for i := range out {
-					r := a[i&am] + b[i&bm]
-					out[i] = r
-					bad |= uint64(r+half) >> bits
-				}
+			for i := range out {
+				x, y := a[i&am], b[i&bm]
+				r := x + y
+				out[i] = r
+				bad |= uint64((x^r)&(y^r))>>63 | outside(r, bits)
 			}
 			return bad != 0
 		},
@@ -139,22 +123,26 @@ var (
 	}
 	subInts = intLoop{
 		cols: func(a, b, out []int64, bits uint) bool {
+			if bits < 64 && len(a) == len(out) {
+				if len(b) == 1 {
+					return addNarrow(a, []int64{-b[0]}, out, bits)
+				}
+				b = b[:len(out)]
+				bad, half := uint64(0), int64(1)<<(bits-1)
+				for i, x := range a {
+					r := x - b[i]
+					out[i] = r
+					bad |= uint64(r + half)
+				}
+				return bad>>bits != 0
+			}
 			am, bm := mask(len(a), len(out)), mask(len(b), len(out))
 			var bad uint64
-			if bits == 64 {
-				for i := range out {
-					x, y := a[i&am], b[i&bm]
-					r := x - y
-					out[i] = r
-					bad |= uint64((x^y)&(x^r)) >> 63
-				}
-				return bad != 0
-			}
-			half := int64(1) << (bits - 1)
 			for i := range out {
-				r := a[i&am] - b[i&bm]
+				x, y := a[i&am], b[i&bm]
+				r := x - y
 				out[i] = r
-				bad |= uint64(r+half) >> bits
+				bad |= uint64((x^y)&(x^r))>>63 | outside(r, bits)
 			}
 			return bad != 0
 		},
@@ -180,13 +168,43 @@ var (
 			for i := range out {
 				r := a[i&am] * b[i&bm]
 				out[i] = r
-				bad |= uint64(r+half) >> bits
+				bad |= uint64(r + half)
 			}
-			return bad != 0
+			return bad>>bits != 0
 		},
 		one: mulInt,
 	}
 )
+
+// outside is not zero where r does not fit the bits.
+func outside(r int64, bits uint) uint64 {
+	if bits == 64 {
+		return 0
+	}
+	return uint64(r+1<<(bits-1)) >> bits
+}
+
+// addNarrow adds b, a column or one value, to the column a where no sum can overflow an int64.
+func addNarrow(a, b, out []int64, bits uint) bool {
+	a = a[:len(out)]
+	bad, half := uint64(0), int64(1)<<(bits-1)
+	if len(b) == 1 {
+		y := b[0]
+		for i, x := range a {
+			r := x + y
+			out[i] = r
+			bad |= uint64(r + half)
+		}
+		return bad>>bits != 0
+	}
+	b = b[:len(out)]
+	for i, x := range a {
+		r := x + b[i]
+		out[i] = r
+		bad |= uint64(r + half)
+	}
+	return bad>>bits != 0
+}
 
 func addInt(a, b int64, bits uint) (int64, error) {
 	r := a + b

@@ -433,11 +433,17 @@ func solve(decl, args []types.Type) ([]types.Type, error) {
 		case oidAnyArray:
 			out[i] = args[i].Base()
 			if out[i].Elem == nil {
+				if elem.Elem != nil {
+					return nil, errNone // there are no arrays of arrays
+				}
 				out[i] = types.ArrayOf(elem)
 			}
 		case oidAnyCompatible:
 			out[i] = common
 		case oidAnyCompatibleArray:
+			if common.Elem != nil {
+				return nil, errNone
+			}
 			out[i] = types.ArrayOf(common)
 		default:
 			out[i] = d

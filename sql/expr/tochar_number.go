@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
@@ -32,7 +31,7 @@ type numFormat struct {
 	roman     bool
 }
 
-var numPatterns = []string{"EEEE", "FM", "MI", "PL", "SG", "PR", "TH", "RN", "9", "0", ".", "D", ",", "G", "S", "L", "V"}
+var numPatterns = []string{"EEEE", "FM", "MI", "PL", "SG", "PR", "TH", "RN", "9", "0", ".", "D", ",", "G", "S", "L", "V", "B"}
 
 func errTemplate(format string, args ...any) error {
 	return sqlerr.New(sqlerr.Syntax, format, args...)
@@ -74,6 +73,8 @@ func parseNumFormat(s string) (*numFormat, error) {
 		case "FM":
 			f.fill = true
 			continue
+		case "B":
+			continue // accepted and ignored
 		case "9", "0":
 			if f.exp {
 				return nil, errTemplate("\"EEEE\" must be the last pattern used")
@@ -154,8 +155,8 @@ func parseNumFormat(s string) (*numFormat, error) {
 	return f, nil
 }
 
-// format writes d.
-func (f *numFormat) format(d types.Decimal) string {
+// format writes d, with at most limit digits after the point that mean something; -1: all do.
+func (f *numFormat) format(d types.Decimal, limit int) string {
 	switch {
 	case f.roman:
 		return f.formatRoman(d)
@@ -165,11 +166,19 @@ func (f *numFormat) format(d types.Decimal) string {
 	neg := d.Sign() < 0
 	digits, frac := "", ""
 	post := f.post
-	overflow := !d.IsFinite()
-	if !overflow {
+	point := f.decimal
+	switch {
+	case d.IsNaN():
+		digits, point = "NaN", false
+	case !d.IsFinite():
+		digits, point = "Infinity", false
+	default:
 		if f.shift {
 			shift, _ := types.NewDecimalInt(10).Power(types.NewDecimalInt(int64(f.post)))
 			d, post = d.Mul(shift), 0
+		}
+		if limit >= 0 && limit < post {
+			post, point = limit, limit > 0
 		}
 		text := d.Abs().Round(post).String()
 		digits, frac, _ = strings.Cut(text, ".")
@@ -180,12 +189,13 @@ func (f *numFormat) format(d types.Decimal) string {
 		places += f.post
 	}
 	zeroFrom := f.zeroFrom
-	if digits == "0" && zeroFrom >= places && (post > 0 || places == 0) {
+	overflow := len(digits) > places
+	switch {
+	case overflow:
+		digits, frac = strings.Repeat("#", places), strings.Repeat("#", f.post)
+		point = f.decimal
+	case digits == "0" && zeroFrom >= places && post > 0:
 		digits = "" // .5 and not 0.5
-	}
-	if overflow || len(digits) > places {
-		digits, frac = strings.Repeat("#", places), strings.Repeat("#", post)
-		overflow = true
 	}
 	// FM drops trailing zeros of the fraction where the template has 9s.
 	keep := len(frac)
@@ -258,9 +268,11 @@ func (f *numFormat) format(d types.Decimal) string {
 			}
 			at++
 		case ".":
-			sign()
-			b.WriteByte('.')
 			inFrac = true
+			if point {
+				sign()
+				b.WriteByte('.')
+			}
 		case ",":
 			if started {
 				b.WriteByte(',')
@@ -481,12 +493,12 @@ func (f *numFormat) parse(s string) (types.Decimal, error) {
 		ten, _ := types.NewDecimalInt(10).Power(types.NewDecimalInt(int64(f.post)))
 		return d.Div(ten)
 	}
-	return d.Round(max(f.post, 0)), nil
+	return d, nil
 }
 
 // formats adds to_char, to_number, to_date and to_timestamp.
 func formats(r *registry) {
-	number := func(d types.Decimal, format string) (string, error) {
+	number := func(d types.Decimal, format string, limit int) (string, error) {
 		if format == "" {
 			return "", nil
 		}
@@ -494,20 +506,22 @@ func formats(r *registry) {
 		if err != nil {
 			return "", err
 		}
-		return f.format(d), nil
+		return f.format(d, limit), nil
 	}
-	r.def("to_char(numeric,text) text stable", e2(number))
-	ints := e2(func(v int64, format string) (string, error) { return number(types.NewDecimalInt(v), format) })
+	r.def("to_char(numeric,text) text stable", e2(func(d types.Decimal, format string) (string, error) { return number(d, format, -1) }))
+	ints := e2(func(v int64, format string) (string, error) { return number(types.NewDecimalInt(v), format, -1) })
 	r.defs(ints, "to_char(int4,text) text stable", "to_char(int8,text) text stable")
 	floats := func(digits int) maker {
 		return e2(func(v float64, format string) (string, error) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return number(types.DecimalNaN, format)
-			}
+			d := types.DecimalFromFloat8(v)
 			if digits == 6 {
-				return number(types.DecimalFromFloat4(v), format)
+				d = types.DecimalFromFloat4(v)
 			}
-			return number(types.DecimalFromFloat8(v), format)
+			limit := digits
+			if d.IsFinite() {
+				limit = max(digits-len(d.Trunc(0).Abs().String()), 0)
+			}
+			return number(d, format, limit)
 		})
 	}
 	r.def("to_char(float4,text) text stable", floats(6))

@@ -53,7 +53,7 @@ func parseTimeFormat(s string) []timeToken {
 			i++
 			out = append(out, timeToken{lit: lit.String()})
 			continue
-		case rest[0] == '\\' && len(rest) > 1:
+		case strings.HasPrefix(rest, `\"`):
 			out = append(out, timeToken{lit: rest[1:2]})
 			i += 2
 			continue

@@ -122,11 +122,8 @@ func appendTimestamptz(dst []byte, ts int64, st *Style) []byte {
 	switch {
 	case st.DateStyle == DateISO:
 		dst = appendOffset(dst, int(off))
-	case abbrev == "" || abbrev[0] == '+' || abbrev[0] == '-' || abbrev[0] == '<':
-		dst = append(dst, ' ')
-		dst = appendOffset(dst, int(off))
 	default:
-		dst = append(append(dst, ' '), abbrev...)
+		dst = append(append(dst, ' '), zoneAbbrev(abbrev)...)
 	}
 	return appendEra(dst, c.Year)
 }

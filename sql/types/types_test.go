@@ -88,6 +88,30 @@ func TestWordsOfNow(t *testing.T) {
 	}
 }
 
+func TestSessionZone(t *testing.T) {
+	for _, c := range [][3]string{ // setting, what SHOW shows, 2001-01-01 00:00 UTC in the style SQL
+		{"3", "<+03>-03", "01/01/2001 03:00:00 +03"}, {"-5.5", "<-05:30>+05:30", "12/31/2000 18:30:00 -05:30"}, {"UTC+3", "UTC+3", "12/31/2000 21:00:00 UTC"},
+		{"<+03>-03", "<+03>-03", "01/01/2001 03:00:00 +03"}, {"europe/berlin", "Europe/Berlin", "01/01/2001 01:00:00 CET"}, {"utc", "UTC", "01/01/2001 00:00:00 UTC"},
+		{"America/port-au-prince", "America/Port-au-Prince", "12/31/2000 19:00:00 EST"}, {"-7", "<-07>+07", "12/31/2000 17:00:00 -07"},
+	} {
+		loc, err := SessionZone(c[0])
+		if err != nil {
+			t.Errorf("%s: %v", c[0], err)
+			continue
+		}
+		ts, _ := ParseTimestamp("2001-01-01", nil)
+		got := string(AppendText(nil, Timestamptz, NewInt(ts), &Style{Zone: loc, DateStyle: DateSQL}))
+		if loc.String() != c[1] || got != c[2] {
+			t.Errorf("%s: shows %s, %s; want %s, %s", c[0], loc, got, c[1], c[2])
+		}
+	}
+	for _, bad := range []string{"", "foo", "PDT", "Europe/Nowhere", "../etc/passwd", "Local", "1000"} {
+		if loc, err := SessionZone(bad); sqlerr.Code(err) != sqlerr.InvalidParameter {
+			t.Errorf("%q: %v, %v", bad, loc, err)
+		}
+	}
+}
+
 func TestApplyTypmodExplicit(t *testing.T) {
 	for _, c := range []struct {
 		t        Type

@@ -1,6 +1,8 @@
 package types
 
 import (
+	"math"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones by name on machines that have none
@@ -88,8 +90,15 @@ func LoadZone(name string) (*time.Location, error) {
 }
 
 // SessionZone finds a time zone as SET TimeZone takes it: as LoadZone, but a name before an abbreviation, so that CET
-// has its summer time, and no abbreviation that is not a name too. Error 22023.
+// has its summer time, and no abbreviation that is not a name too, and a plain number
+// is hours east of UTC. The location's String is what SHOW TimeZone shows. Error 22023.
 func SessionZone(name string) (*time.Location, error) {
+	if hours, err := strconv.ParseFloat(trimSpace(name), 64); err == nil { // a plain number counts east
+		if math.Abs(hours) < 168 {
+			return OffsetZone(int(math.RoundToEven(hours * 3600))), nil
+		}
+		return nil, errSetting("TimeZone", name)
+	}
 	if loc := findZone(name); loc != nil {
 		return loc, nil
 	}
@@ -126,32 +135,37 @@ func findZone(name string) *time.Location {
 	if !ok {
 		return nil
 	}
-	return OffsetZone(-off)
+	return time.FixedZone(name, -off)
 }
 
-// OffsetZone is the zone that is always off seconds east of UTC.
+// OffsetZone is the zone that is always off seconds east of UTC. Its name is
+// what SHOW TimeZone shows for it: <+03>-03, since offsets in names count west.
 func OffsetZone(off int) *time.Location {
 	if off == 0 {
 		return time.UTC
 	}
-	// PostgreSQL shows such a zone in POSIX form.
-	sign, a := "+", off
-	if off < 0 {
-		sign, a = "-", -off
+	east := appendOffset(nil, off)
+	west := appendOffset(nil, -off)
+	if west[0] == '+' && off > 0 {
+		west[0] = '-'
 	}
-	b := appendTwo([]byte(sign), a/3600)
-	if a%3600 != 0 {
-		b = appendTwo(append(b, ':'), a/60%60)
+	return time.FixedZone("<"+string(east)+">"+string(west), off)
+}
+
+// zoneAbbrev is what follows a time in the styles that show abbreviations.
+func zoneAbbrev(name string) string {
+	if strings.HasPrefix(name, "<") {
+		abbrev, _, _ := strings.Cut(name[1:], ">")
+		return abbrev
 	}
-	east := string(b)
-	west := strings.NewReplacer("+", "-", "-", "+").Replace(east)
-	if west[0] == '+' {
-		west = west[1:]
+	i := 0
+	for i < len(name) && isAlpha(name[i]|0x20) {
+		i++
 	}
-	if a%3600 == 0 && a < 36000 {
-		west = strings.Replace(west, "0", "", 1)
+	if i == 0 {
+		i = len(name) // an abbreviation such as +03
 	}
-	return time.FixedZone("<"+east+">"+west, off)
+	return name[:i]
 }
 
 func zoneByName(name string) *time.Location {
