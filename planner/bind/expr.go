@@ -52,7 +52,9 @@ func (e *env) expr(n *ast.Node) (expr.Expr, error) {
 	case *ast.Node_CaseExpr:
 		return e.caseExpr(x.CaseExpr)
 	case *ast.Node_CoalesceExpr:
-		args, err := e.exprs(x.CoalesceExpr.Args)
+		ce := *e
+		ce.noSets = "COALESCE"
+		args, err := ce.exprs(x.CoalesceExpr.Args)
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +153,8 @@ func (b *binder) boolean(x expr.Expr, n *ast.Node, what string) (expr.Expr, erro
 func (e *env) constant(c *ast.A_Const) (expr.Expr, error) {
 	out := &expr.Const{Typ: types.Null}
 	pos := int(c.Location)
-	e.b.pos[out] = pos
 	if c.Isnull {
+		e.b.pos[out] = pos
 		return out, nil
 	}
 	switch v := c.Val.(type) {
@@ -176,6 +178,7 @@ func (e *env) constant(c *ast.A_Const) (expr.Expr, error) {
 		out.Val, out.Typ = types.NewBool(v.Boolval.GetBoolval()), types.Bool
 	case *ast.A_Const_Sval:
 		out.Val = types.NewString(v.Sval.GetSval())
+		e.b.pos[out] = pos
 	case *ast.A_Const_Bsval:
 		return nil, sqlerr.Unsupported("a bit string").At(pos)
 	default: // the tree leaves out a zero
