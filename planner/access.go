@@ -22,11 +22,13 @@ type paths struct {
 
 func (p *paths) choose(n plan.Node) plan.Node {
 	n = mapSubqueriesOf(n, p.choose)
-	f, ok := n.(*plan.Filter)
-	if ok {
-		if s, ok := f.Input.(*plan.Scan); ok && s.Ranges == nil && s.Rel.HasRows() {
-			return p.scan(s, conjuncts(f.Cond))
+	switch n := n.(type) {
+	case *plan.Filter:
+		if s, ok := n.Input.(*plan.Scan); ok && s.Ranges == nil && s.Rel.HasRows() {
+			return p.scan(s, conjuncts(n.Cond))
 		}
+	case *plan.Join:
+		return p.join(n)
 	}
 	return mapInputs(n, p.choose)
 }
@@ -54,6 +56,7 @@ type access struct {
 	eq     int         // key columns that are fixed
 	ranged bool        // and the next one is bounded
 	unique bool        // at most one row a range
+	joined bool        // the ranges fulfil all bounds that a join gave
 	cols   []int       // the scan's columns in rel; nil: rel does not have them all
 }
 
@@ -73,15 +76,25 @@ func (a *access) better(b *access) bool {
 }
 
 func (p *paths) scan(s *plan.Scan, conds []expr.Expr) plan.Node {
+	best := p.best(s, conds, nil)
+	if best.cols == nil {
+		return lookup(s, best)
+	}
+	out := &plan.Scan{Rel: best.rel, Cols: best.cols, Alias: scanName(s), Ranges: best.ranges}
+	return filter(out, best.rest)
+}
+
+// best is the best access to s under conds and the bounds that a join gives in addition.
+func (p *paths) best(s *plan.Scan, conds []expr.Expr, more []bound) access {
 	best := access{rel: s.Rel, rest: conds, cols: s.Cols}
-	if a, ok := keyAccess(s.Rel, s, conds, func(c int) int { return c }); ok {
+	if a, ok := keyAccess(s.Rel, s, conds, more, func(c int) int { return c }); ok {
 		a.cols = s.Cols
 		best = a
 	}
 	if p.indexes && p.cat != nil && s.Rel.Kind != catalog.Index {
 		for _, idx := range p.cat.Indexes(s.Rel.ID) {
 			pos := positions(idx.IndexCols)
-			a, ok := keyAccess(idx, s, conds, pos)
+			a, ok := keyAccess(idx, s, conds, more, pos)
 			if !ok {
 				continue
 			}
@@ -95,11 +108,7 @@ func (p *paths) scan(s *plan.Scan, conds []expr.Expr) plan.Node {
 			}
 		}
 	}
-	if best.cols == nil {
-		return lookup(s, best)
-	}
-	out := &plan.Scan{Rel: best.rel, Cols: best.cols, Alias: scanName(s), Ranges: best.ranges}
-	return filter(out, best.rest)
+	return best
 }
 
 // lookup reads an index and, for each of its rows, the relation by its key.
@@ -122,13 +131,18 @@ type bound struct {
 	col  int // of the scan
 	op   string
 	to   []expr.Expr // several: any of them
-	cond int         // which of the conditions
+	cond int         // which of the conditions; negative: -1 - which of the join's keys
 }
 
 // keyAccess turns conditions on leading key columns of rel into key ranges. at maps
 // columns of the scan's relation to columns of rel, -1 for none.
-func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(int) int) (access, bool) {
+func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, more []bound, at func(int) int) (access, bool) {
 	var bounds []bound
+	for _, b := range more {
+		if b.col = at(s.Cols[b.col]); b.col >= 0 {
+			bounds = append(bounds, b)
+		}
+	}
 	for i, c := range conds {
 		if b, ok := boundOf(c, s.Schema()); ok {
 			if b.cond, b.col = i, at(s.Cols[b.col]); b.col >= 0 {
@@ -136,8 +150,8 @@ func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(i
 			}
 		}
 	}
-	a := access{rel: rel}
-	used := map[int]bool{}
+	a := access{rel: rel, joined: true}
+	used := map[int]bool{} // by bound.cond
 	ranges := []plan.KeyRange{{}}
 	for _, k := range rel.Key {
 		i := slices.IndexFunc(bounds, func(b bound) bool { return b.col == k.Col && b.op == "=" })
@@ -183,6 +197,9 @@ func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(i
 	}
 	a.ranges = ranges
 	a.unique = a.eq == len(rel.Key)
+	for _, b := range more {
+		a.joined = a.joined && used[b.cond]
+	}
 	for i, c := range conds {
 		if !used[i] {
 			a.rest = append(a.rest, c)
@@ -191,7 +208,8 @@ func keyAccess(rel *catalog.Relation, s *plan.Scan, conds []expr.Expr, at func(i
 	return a, true
 }
 
-// boundOf recognizes column op fixed, fixed op column, column IN (fixed, …) and column = ANY (array literal).
+// boundOf recognizes column op fixed, fixed op column, column IN (fixed, …), an OR of
+// such equalities of one column, and column = ANY (array literal).
 func boundOf(e expr.Expr, s types.Schema) (bound, bool) {
 	col := func(e expr.Expr) (int, bool) {
 		c, ok := e.(*expr.ColRef)
@@ -226,6 +244,19 @@ func boundOf(e expr.Expr, s types.Schema) (bound, bool) {
 			return bound{}, false
 		}
 		return inBound(c, e.List)
+	case *expr.Logic: // column = a OR column IN (b, c)
+		if !e.Or {
+			return bound{}, false
+		}
+		at, list := -1, []expr.Expr(nil)
+		for _, a := range e.Args {
+			b, ok := boundOf(a, s)
+			if !ok || b.op != "=" || at >= 0 && b.col != at {
+				return bound{}, false
+			}
+			at, list = b.col, append(list, b.to...)
+		}
+		return inBound(at, list)
 	case *expr.Quantified:
 		c, ok := col(e.Left)
 		if !ok || e.All || e.Op == nil || e.Op.Name != "=" {
@@ -251,25 +282,18 @@ func boundOf(e expr.Expr, s types.Schema) (bound, bool) {
 	return bound{}, false
 }
 
-// inBound drops repeated constants, whose ranges would give rows twice. What is not constant
-// may be equal to another one when it runs, so there must be no other.
+// inBound is the bound of a list, repeated constants and NULLs, which equal nothing, left out.
 func inBound(c int, list []expr.Expr) (bound, bool) {
 	var to []expr.Expr
 	for _, e := range list {
 		if k, ok := e.(*expr.Const); ok && k.Val.IsNull() {
-			continue // equals nothing
-		}
-		if _, ok := e.(*expr.Const); !ok && len(list) > 1 {
-			return bound{}, false
+			continue
 		}
 		if !slices.ContainsFunc(to, func(t expr.Expr) bool { return expr.Equal(t, e) }) {
 			to = append(to, e)
 		}
 	}
-	if len(to) == 0 {
-		return bound{}, false
-	}
-	return bound{col: c, op: "=", to: to}, true
+	return bound{col: c, op: "=", to: to}, len(to) > 0
 }
 
 // isFixed reports whether e has one value while its query runs once.

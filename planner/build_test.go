@@ -52,6 +52,7 @@ func (w *world) add(kind catalog.Kind, name, columns string, options ...string) 
 		if key {
 			r.Key = append(r.Key, catalog.KeyColumn{Col: i})
 			r.Dist = append(r.Dist, i)
+			r.PrimaryKey++
 		}
 		r.Columns = append(r.Columns, catalog.Column{Name: col, Type: typesByName[typ], Hidden: hidden})
 	}
@@ -139,11 +140,11 @@ func (r rowset) col(name string) expr.Expr {
 
 // op makes an operator call.
 func op(name string, l, r expr.Expr) expr.Expr {
-	typ := types.Bool
-	if strings.Contains("+-*/", name) {
-		typ = l.Type()
+	fn, _, err := expr.Resolve(name, true, []types.Type{l.Type(), r.Type()})
+	if err != nil {
+		panic(err)
 	}
-	return &expr.Call{Fn: &expr.Func{Name: name, Operator: true, Strict: !strings.HasPrefix(name, "IS"), Args: []types.Type{l.Type(), r.Type()}, Ret: typ}, Args: []expr.Expr{l, r}, Typ: typ}
+	return &expr.Call{Fn: fn, Args: []expr.Expr{l, r}, Typ: fn.Ret}
 }
 
 func num(n int64) expr.Expr    { return &expr.Const{Val: types.NewInt(n), Typ: types.Int4} }

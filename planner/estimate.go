@@ -21,7 +21,7 @@ const (
 func rows(n plan.Node, st Stats) float64 {
 	switch n := n.(type) {
 	case *plan.Scan:
-		return float64(st.Rows(n.Rel.ID))
+		return scanRows(n, st)
 	case *plan.Values:
 		return float64(len(n.Rows))
 	case *plan.Filter:
@@ -68,6 +68,31 @@ func rows(n plan.Node, st Stats) float64 {
 		out = max(out, rows(in, st))
 	}
 	return out
+}
+
+// scanRows is rows for a scan, of key ranges where it has some.
+func scanRows(n *plan.Scan, st Stats) float64 {
+	total := float64(st.Rows(n.Rel.ID))
+	if n.Ranges == nil {
+		return total
+	}
+	out := 0.0
+	for _, r := range n.Ranges {
+		switch {
+		case len(r.Eq) == len(n.Rel.Key):
+			out++
+		default:
+			share := 1.0
+			for range r.Eq {
+				share *= equalitySelectivity
+			}
+			if r.Lo != nil || r.Hi != nil {
+				share *= otherSelectivity
+			}
+			out += max(1, total*share)
+		}
+	}
+	return min(out, total)
 }
 
 // groups guesses how many different values the given columns of n have.

@@ -24,7 +24,7 @@ type Settings struct {
 	CacheBudget    int64
 	IndexSelection bool // enable_index_selection
 	JoinOrdering   bool // enable_join_ordering
-	TwoPhaseAgg    bool // enable_two_phase_agg
+	TwoPhaseAgg    bool // enable_two_phase_agg; an aggregate over all rows runs in one actor either way
 	BackfillOrder  BackfillOrder
 	Verbose        bool
 }
@@ -55,7 +55,7 @@ func Optimize(n plan.Node, s Settings, st Stats) (plan.Node, error) {
 // optimize is Optimize for plans that have been checked.
 func optimize(n plan.Node, s Settings) plan.Node {
 	n = merge(fold(n))
-	n = merge(pushdown(n, nil))
+	n = merge(fold(pushdown(n, nil))) // a condition may have met constants
 	if s.JoinOrdering {
 		n = merge(orderJoins(n))
 	}

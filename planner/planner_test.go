@@ -107,7 +107,7 @@ var queries = map[string]func(w *world) rowset{
 }
 
 func TestPlans(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/plans", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			w := newWorld()
 			s := Settings{LocalityEnabled: true, LocalityMode: "off", CacheBudget: 64 << 20, IndexSelection: true, JoinOrdering: true}

@@ -88,6 +88,9 @@ func (b *builder) build(n plan.Node) (plan.Stream, error) {
 	case *plan.Limit:
 		return b.limit(n)
 	case *plan.Sort:
+		if d, ok := n.Input.(*plan.Distinct); ok && d.On != nil { // the order was for DISTINCT ON
+			return b.build(d)
+		}
 		b.notice("ORDER BY without LIMIT is ignored: the rows of a relation have no order")
 		return b.build(n.Input)
 	case *plan.SetOp:

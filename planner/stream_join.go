@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"streamdb/planner/plan"
+	"streamdb/sql/catalog"
+	"streamdb/sql/expr"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 )
@@ -26,6 +28,9 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 	r, rNote, err := b.ask(n.Right, n.RightKeys, b.joinState(n.Left))
 	if err != nil {
 		return nil, err
+	}
+	if n.Kind == plan.Full && !neverNull(l) && !neverNull(r) {
+		l = b.mark(l)
 	}
 	lKey, rKey := l.Props().Key, r.Props().Key
 	ld, rd := plan.Dist{Kind: plan.Single}, plan.Dist{Kind: plan.Single}
@@ -120,6 +125,48 @@ func joinKey(n *plan.Join, lKey, rKey, lJoin, rJoin, output []int) (key []int, d
 		d.Kind = plan.HashShard
 	}
 	return key, d
+}
+
+// mark adds a constant to in's key. A full join needs it where both sides can have a row whose
+// key is all NULL: unmatched, the two would come out with the same key.
+func (b *builder) mark(in plan.Stream) plan.Stream {
+	s := in.Props().Schema
+	es := append(colRefs(s, upTo(len(s))), &expr.Const{Val: types.NewBool(true), Typ: types.Bool})
+	p := b.project(in, es).(*plan.StreamProject)
+	p.Key = append(slices.Clone(p.Key), len(s))
+	return p
+}
+
+// neverNull reports whether some column of s's key surely has no NULL.
+func neverNull(s plan.Stream) bool {
+	return slices.ContainsFunc(s.Props().Key, func(k int) bool { return notNull(s, k) })
+}
+
+func notNull(s plan.Stream, col int) bool {
+	switch s := s.(type) {
+	case *plan.StreamTableScan:
+		c := s.Cols[col]
+		r := s.Table
+		return neverNullColumn(r, c) || r.Kind == catalog.Table && c == rowIDColumn(r)
+	case *plan.StreamRowIDGen:
+		return col == s.Col || notNull(s.In[0], col)
+	case *plan.StreamProject:
+		switch e := s.Exprs[col].(type) {
+		case *expr.ColRef:
+			return notNull(s.In[0], e.Index)
+		case *expr.Const:
+			return !e.Val.IsNull()
+		}
+	case *plan.StreamFilter, *plan.StreamExchange, *plan.StreamLocalityProvider:
+		return notNull(s.Inputs()[0], col)
+	}
+	return false
+}
+
+// neverNullColumn reports whether a column surely has no NULL.
+func neverNullColumn(rel *catalog.Relation, c int) bool {
+	key := slices.IndexFunc(rel.Key, func(k catalog.KeyColumn) bool { return k.Col == c })
+	return rel.Columns[c].NotNull || key >= 0 && key < rel.PrimaryKey
 }
 
 // joinTable keeps one side's rows by join key.

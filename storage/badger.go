@@ -279,7 +279,9 @@ func (v badgerView) cursor(prefix []byte) cursor {
 	return &badgerCursor{it: it}
 }
 
-func (v badgerView) close() { v.txn.Discard() }
+// close leaves the transaction be: it holds nothing, and a cursor may outlive it
+// (StateTable keeps one to seek again).
+func (v badgerView) close() {}
 
 type badgerCursor struct {
 	it  *badger.Iterator
@@ -319,6 +321,14 @@ func (l *badgerLog) failure() error {
 		return err
 	default:
 		return nil
+	}
+}
+
+// forget makes what was met so far count no more.
+func (l *badgerLog) forget() {
+	select {
+	case <-l.fail:
+	default:
 	}
 }
 

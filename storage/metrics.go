@@ -56,6 +56,7 @@ func (s *Store) register(r prometheus.Registerer) error {
 		if err := r.Register(c); err != nil {
 			return err
 		}
+		s.registered = append(s.registered, c)
 	}
 	return nil
 }

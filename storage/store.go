@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"streamdb/sql/sqlerr"
 )
 
@@ -39,7 +41,9 @@ type Store struct {
 	guard *guard // nil: nothing to guard
 	lock  *os.File
 	uuid  [16]byte
-	dirty atomic.Int64 // bytes of open and sealed layers that are not committed
+	// What Close takes back from Options.Registerer.
+	registered []prometheus.Collector
+	dirty      atomic.Int64 // bytes of open and sealed layers that are not committed
 
 	commitMu   sync.Mutex // held by Commit and by background writes
 	broken     error      // guarded by commitMu
@@ -118,10 +122,11 @@ func (s *Store) open() error {
 // result is what the ratchet says.
 func (s *Store) openDir() (mark, error) {
 	dir := s.o.Dir
-	for _, d := range []string{dir, filepath.Join(dir, spillDir)} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return mark{}, fmt.Errorf("make data directory: %w", err)
-		}
+	if err := os.MkdirAll(filepath.Join(dir, spillDir), 0o700); err != nil {
+		return mark{}, fmt.Errorf("make data directory: %w", err)
+	}
+	if err := syncDir(filepath.Dir(dir)); err != nil {
+		return mark{}, fmt.Errorf("make data directory: %w", err)
 	}
 	var err error
 	if s.lock, err = lockDir(dir); err != nil {
@@ -144,6 +149,14 @@ func (s *Store) openDir() (mark, error) {
 		return mark{}, fmt.Errorf("open state store in %q: %w", dir, err)
 	}
 	s.eng = eng
+	if err := eng.failure(); err != nil {
+		// Badger leaves a damaged table out and goes on.
+		if !s.o.AcceptLoss {
+			return mark{}, sqlerr.New(sqlerr.DataCorrupted, "state store in %q is damaged: %w", dir, err).
+				WithHint("Restore the directory from a backup, or accept the loss with --accept-loss.")
+		}
+		eng.log.forget()
+	}
 	s.guard = &guard{dir: dir, o: s.o, m: s.m, data: eng.size}
 	return m, nil
 }
@@ -270,6 +283,10 @@ func (s *Store) release() error {
 	if s.broken == nil {
 		s.broken = errors.New("the state store is closed")
 	}
+	for _, c := range s.registered {
+		s.o.Registerer.Unregister(c)
+	}
+	s.registered = nil
 	err := s.waitRatchet()
 	if s.eng != nil {
 		err = errors.Join(err, s.eng.close())

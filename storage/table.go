@@ -38,6 +38,12 @@ type StateTable struct {
 	fbuf         []byte
 	accounted    int64 // of open.bytes in the store's count
 	hits, misses int
+
+	// A cursor is dear to make and cheap to seek, so one is kept for the scans of
+	// an epoch. It is used only while spare's view is the newest one, which its
+	// user holds meanwhile; by itself it holds no version of the state.
+	cursor cursor // nil: none, or in use
+	spare  *pin
 }
 
 // Table opens an actor's share of the object d.
@@ -250,8 +256,8 @@ func (t *StateTable) Scan(from, to []byte) iter.Seq2[KV, error] {
 	return func(yield func(KV, error) bool) {
 		p := t.s.pins.latest()
 		t.sealed = prune(t.sealed, p.epoch)
-		m := newMerge(p, t.prefix, from, to)
-		defer m.close()
+		m := &merge{pin: p, prefix: t.prefix, to: to, base: t.takeCursor(p)}
+		defer t.giveBack(m)
 		if t.scoped {
 			m.vnodes = &t.vnodes
 		}
@@ -269,16 +275,39 @@ func (t *StateTable) Scan(from, to []byte) iter.Seq2[KV, error] {
 	}
 }
 
-// newMerge makes a merge over p alone, and takes over the reference on it.
-func newMerge(p *pin, prefix, from, to []byte) *merge {
-	m := &merge{pin: p, prefix: prefix, to: to}
-	// The longer the prefix, the more tables the engine can leave out.
-	n := 0
-	if to != nil {
-		n = sharedPrefix(from, to)
+// takeCursor returns a cursor on the table's rows in p.
+func (t *StateTable) takeCursor(p *pin) cursor {
+	c := t.cursor
+	t.cursor = nil
+	if c != nil && t.spare == p {
+		return c
 	}
-	m.base = p.v.cursor(append(append(make([]byte, 0, prefixLen+n), prefix...), from[:n]...))
-	return m
+	if c != nil {
+		c.close()
+	}
+	return p.v.cursor(t.prefix)
+}
+
+// giveBack ends a scan and keeps its cursor for the next one.
+func (t *StateTable) giveBack(m *merge) {
+	if t.cursor == nil && m.base.err() == nil {
+		t.cursor, t.spare = m.base, m.pin
+		m.pin.release()
+		m.base = nil
+		return
+	}
+	m.close()
+}
+
+// Close lets go of what the table holds. Its uncommitted changes stay sealed or
+// are forgotten. A table whose Commit has returned may also just be dropped.
+func (t *StateTable) Close() {
+	if t.cursor != nil {
+		t.cursor.close()
+		t.cursor, t.spare = nil, nil
+	}
+	t.s.dirty.Add(-t.accounted)
+	t.open, t.accounted = newLayer(0), 0
 }
 
 func (m *merge) each(yield func(KV, error) bool) {
@@ -300,6 +329,10 @@ func (t *StateTable) Commit(e Epoch) error {
 	t.s.m.hits.Add(float64(t.hits))
 	t.s.m.misses.Add(float64(t.misses))
 	t.hits, t.misses = 0, 0
+	if t.cursor != nil {
+		t.cursor.close()
+		t.cursor, t.spare = nil, nil
+	}
 	t.sealed = prune(t.sealed, t.s.Committed())
 	if len(t.open.ents) == 0 {
 		return nil

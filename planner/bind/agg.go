@@ -229,11 +229,32 @@ func (g *grouping) aggregate(node plan.Node) plan.Node {
 		a.Aggs = append(a.Aggs, call)
 		a.Names = append(a.Names, c.name)
 	}
-	p := &plan.Project{Input: node, Exprs: pre}
-	for _, e := range pre {
-		p.Names = append(p.Names, shortName(e))
+	a.Input = node
+	if slices.ContainsFunc(pre, func(e expr.Expr) bool { _, plain := e.(*expr.ColRef); return !plain }) {
+		p := &plan.Project{Input: node, Exprs: pre}
+		for _, e := range pre {
+			p.Names = append(p.Names, shortName(e))
+		}
+		a.Input = p
+		return a
 	}
-	a.Input = p
+	// All are columns of node.
+	at := func(i int) int { return pre[i].(*expr.ColRef).Index }
+	for i, c := range a.GroupBy {
+		a.GroupBy[i] = at(c)
+	}
+	for i := range a.Aggs {
+		call := &a.Aggs[i]
+		for j, c := range call.Args {
+			call.Args[j] = at(c)
+		}
+		for j := range call.Order {
+			call.Order[j].Col = at(call.Order[j].Col)
+		}
+		if call.Filter >= 0 {
+			call.Filter = at(call.Filter)
+		}
+	}
 	return a
 }
 

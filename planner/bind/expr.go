@@ -17,12 +17,12 @@ type env struct {
 	b         *binder
 	scope     *scope
 	ctes      *cte
-	clause    string     // the clause in errors: "aggregate functions are not allowed in WHERE"
-	noColumns string     // not "": columns are not allowed here, with this message
-	calls     *collector // where aggregates and set-returning functions go; nil: neither is allowed
-	noAggs    bool       // calls takes set-returning functions only
-	noSets    string     // set-returning functions are not allowed here although calls takes them; why
-	inAgg     bool       // inside an aggregate's arguments
+	clause    string        // the clause in errors: "aggregate functions are not allowed in WHERE"
+	noColumns *sqlerr.Error // not nil: columns are not allowed here, with this error
+	calls     *collector    // where aggregates and set-returning functions go; nil: neither is allowed
+	noAggs    bool          // calls takes set-returning functions only
+	noSets    string        // set-returning functions are not allowed here although calls takes them; why
+	inAgg     bool          // inside an aggregate's arguments
 }
 
 // expr binds an expression. What is left untyped (type unknown) is for the caller to type.
@@ -52,7 +52,9 @@ func (e *env) expr(n *ast.Node) (expr.Expr, error) {
 	case *ast.Node_CaseExpr:
 		return e.caseExpr(x.CaseExpr)
 	case *ast.Node_CoalesceExpr:
-		args, err := e.exprs(x.CoalesceExpr.Args)
+		ce := *e
+		ce.noSets = "COALESCE"
+		args, err := ce.exprs(x.CoalesceExpr.Args)
 		if err != nil {
 			return nil, err
 		}
@@ -151,8 +153,8 @@ func (b *binder) boolean(x expr.Expr, n *ast.Node, what string) (expr.Expr, erro
 func (e *env) constant(c *ast.A_Const) (expr.Expr, error) {
 	out := &expr.Const{Typ: types.Null}
 	pos := int(c.Location)
-	e.b.pos[out] = pos
 	if c.Isnull {
+		e.b.pos[out] = pos
 		return out, nil
 	}
 	switch v := c.Val.(type) {
@@ -176,6 +178,7 @@ func (e *env) constant(c *ast.A_Const) (expr.Expr, error) {
 		out.Val, out.Typ = types.NewBool(v.Boolval.GetBoolval()), types.Bool
 	case *ast.A_Const_Sval:
 		out.Val = types.NewString(v.Sval.GetSval())
+		e.b.pos[out] = pos
 	case *ast.A_Const_Bsval:
 		return nil, sqlerr.Unsupported("a bit string").At(pos)
 	default: // the tree leaves out a zero
@@ -461,9 +464,6 @@ func (e *env) valueFunction(x *ast.SQLValueFunction) (expr.Expr, error) {
 
 func (e *env) collate(x *ast.CollateClause) (expr.Expr, error) {
 	names := strs(x.Collname)
-	if !byteCollation(names[len(names)-1]) {
-		return nil, noCollation(names, int(x.Location))
-	}
 	y, err := e.expr(x.Arg)
 	if err != nil {
 		return nil, err
@@ -473,6 +473,9 @@ func (e *env) collate(x *ast.CollateClause) (expr.Expr, error) {
 	}
 	switch y.Type().OID {
 	case types.OIDText, types.OIDVarchar, types.OIDBpchar, types.OIDName:
+		if !byteCollation(names[len(names)-1]) {
+			return nil, noCollation(names, int(x.Location))
+		}
 		return y, nil
 	}
 	return nil, sqlerr.New(sqlerr.DatatypeMismatch, "collations are not supported by type %s", types.FormatType(y.Type())).At(int(x.Location))

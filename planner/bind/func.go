@@ -116,53 +116,48 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 	if x.FuncVariadic {
 		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
 	}
-	// name(x) may be a cast to the type of that name.
-	if len(args) == 1 && !expr.IsFunc(name) {
-		if t, ok := types.ByName(name); ok {
-			if len(strs(x.Funcname)) == 1 || strs(x.Funcname)[0] == "pg_catalog" {
-				return e.b.coerce(args[0], t, explicit, pos)
-			}
+	out, err := e.b.call(name, false, args, pos)
+	if err != nil && len(args) == 1 && sqlerr.Code(err) == sqlerr.UndefinedFunction {
+		// name(x) may be a cast to the type of that name.
+		if t, ok := types.ByName(name); ok && expr.CanCast(args[0].Type(), t, expr.Explicit) {
+			return e.b.coerce(args[0], t, explicit, pos)
 		}
 	}
-	return e.b.call(name, false, args, pos)
+	return out, err
 }
 
-// namedArgs are the parameter names of functions that are called with name => value, and the
-// text of the default of each.
-var namedArgs = map[string]struct {
-	names []string
-	def   types.Type
-}{
-	"make_interval": {[]string{"years", "months", "weeks", "days", "hours", "mins", "secs"}, types.Int4},
+// parameters are the names of the parameters of a function that may be called with
+// name => value; those left out are zero. nil: it may not be.
+func parameters(name string) []string {
+	if name == "make_interval" {
+		return []string{"years", "months", "weeks", "days", "hours", "mins", "secs"}
+	}
+	return nil
 }
 
 // args binds a call's arguments and puts named ones in their place.
 func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
-	if !slices.ContainsFunc(x.Args, func(n *ast.Node) bool { return n.GetNamedArgExpr() != nil }) {
-		args, err := e.exprs(x.Args)
-		if err == nil && name == "make_interval" {
-			for len(args) < 7 {
-				args = append(args, intConst(0, types.Int4))
+	params := parameters(name)
+	if params == nil {
+		for _, n := range x.Args {
+			if na := n.GetNamedArgExpr(); na != nil {
+				return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(na.Location))
 			}
 		}
-		return args, err
+		return e.exprs(x.Args)
 	}
-	sig, ok := namedArgs[name]
-	if !ok {
-		return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(x.Location))
-	}
-	out := make([]expr.Expr, len(sig.names))
+	out := make([]expr.Expr, len(params))
 	for i, n := range x.Args {
 		k := i
 		val := n
 		if na := n.GetNamedArgExpr(); na != nil {
-			if k = slices.Index(sig.names, na.Name); k < 0 {
+			if k = slices.Index(params, na.Name); k < 0 {
 				return nil, sqlerr.New(sqlerr.UndefinedFunction, `function %s has no parameter named "%s"`, name, na.Name).At(int(na.Location))
 			}
 			val = na.Arg
 		}
 		if k >= len(out) || out[k] != nil {
-			return nil, sqlerr.New(sqlerr.Syntax, "an argument of function %s is given twice", name).At(location(n))
+			return nil, sqlerr.New(sqlerr.UndefinedFunction, "function %s has not so many parameters, or one of them is given twice", name).At(location(n))
 		}
 		a, err := e.expr(val)
 		if err != nil {
@@ -172,7 +167,7 @@ func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
 	}
 	for i := range out {
 		if out[i] == nil {
-			out[i] = intConst(0, sig.def)
+			out[i] = intConst(0, types.Int4)
 		}
 	}
 	return out, nil
@@ -192,7 +187,6 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	in := *e
 	in.inAgg = true
-	in.noSets = "an aggregate function call"
 	args, err := in.exprs(x.Args)
 	if err != nil {
 		return nil, err
@@ -203,7 +197,7 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	c := aggCall{fn: fn, name: name, typ: fn.Ret, distinct: x.AggDistinct, pos: pos}
 	for i, a := range args {
-		if a, err = e.b.coerce(a, want[i], implicit, pos); err != nil {
+		if a, err = e.b.operand(a, want[i], pos); err != nil {
 			return nil, err
 		}
 		c.args = append(c.args, a)
@@ -306,6 +300,12 @@ func (e *env) tableFunc(x *ast.FuncCall) (*expr.TableFunc, []expr.Expr, error) {
 func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 	pos := int(x.Location)
 	switch {
+	case e.inAgg:
+		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).
+			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
+	case e.noSets == "CASE" || e.noSets == "COALESCE":
+		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).
+			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
 	case e.noSets != "":
 		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos)
 	case e.calls == nil:
@@ -403,6 +403,9 @@ func (e *env) subscript(base expr.Expr, idx []*ast.Node, pos int) (expr.Expr, er
 		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", types.FormatType(t)).At(pos)
 	}
 	slice := slices.ContainsFunc(idx, func(n *ast.Node) bool { return n.GetAIndices().IsSlice })
+	if slice && len(idx) > 1 {
+		return nil, sqlerr.Unsupported("a slice of several dimensions").At(pos)
+	}
 	bound := func(n *ast.Node, missing expr.Expr) (expr.Expr, error) {
 		if n == nil {
 			return missing, nil

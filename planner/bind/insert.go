@@ -208,9 +208,9 @@ func (b *binder) insert(s *ast.InsertStmt) (*plan.Insert, error) {
 	case sel == nil: // DEFAULT VALUES
 		node, cols = oneRow(), nil
 	case len(sel.ValuesLists) > 0 && len(sel.SortClause) == 0 && sel.LimitCount == nil && sel.LimitOffset == nil && sel.WithClause == nil:
-		node, cols, err = b.insertValues(rel, sel.ValuesLists, cols, len(s.Cols) > 0, ctes)
+		node, cols, err = b.insertValues(rel, sel.ValuesLists, cols, colPos, ctes)
 	default:
-		node, cols, err = b.insertQuery(rel, sel, cols, colPos, len(s.Cols) > 0, ctes)
+		node, cols, err = b.insertQuery(rel, sel, cols, colPos, ctes)
 	}
 	if err != nil {
 		return nil, err
@@ -250,8 +250,9 @@ func tooMany(values, cols int, named bool, pos int) error {
 
 // insertValues binds the rows of INSERT … VALUES. Its node has the columns it
 // returns: those given, less generated ones, which may only be DEFAULT.
-func (b *binder) insertValues(rel *catalog.Relation, lists []*ast.Node, cols []int, named bool, ctes *cte) (plan.Node, []int, error) {
-	e := &env{b: b, scope: &scope{}, ctes: ctes, clause: "VALUES"}
+func (b *binder) insertValues(rel *catalog.Relation, lists []*ast.Node, cols, colPos []int, ctes *cte) (plan.Node, []int, error) {
+	// The table's columns are not to be named here, but a name that is one shall get that as its error.
+	e := &env{b: b, scope: &scope{parent: &scope{from: tableFrom(rel, "", 0), blind: true}}, ctes: ctes, clause: "VALUES"}
 	out := &plan.Values{}
 	width := len(lists[0].GetList().GetItems())
 	for r, n := range lists {
@@ -265,7 +266,10 @@ func (b *binder) insertValues(rel *catalog.Relation, lists []*ast.Node, cols []i
 		}
 		if r == 0 {
 			pos := location(items[min(len(cols), width-1)])
-			if err := tooMany(width, len(cols), named, pos); err != nil {
+			if width < len(colPos) {
+				pos = colPos[width]
+			}
+			if err := tooMany(width, len(cols), colPos != nil, pos); err != nil {
 				return nil, nil, err
 			}
 			cols = cols[:width]
@@ -302,7 +306,7 @@ func (b *binder) insertValues(rel *catalog.Relation, lists []*ast.Node, cols []i
 }
 
 // insertQuery binds the query of INSERT … SELECT.
-func (b *binder) insertQuery(rel *catalog.Relation, sel *ast.SelectStmt, cols, colPos []int, named bool, ctes *cte) (plan.Node, []int, error) {
+func (b *binder) insertQuery(rel *catalog.Relation, sel *ast.SelectStmt, cols, colPos []int, ctes *cte) (plan.Node, []int, error) {
 	r, err := b.selectStmt(sel, nil, ctes, true)
 	if err != nil {
 		return nil, nil, err
@@ -313,7 +317,7 @@ func (b *binder) insertQuery(rel *catalog.Relation, sel *ast.SelectStmt, cols, c
 	} else if len(r.cols) < len(colPos) {
 		pos = colPos[len(r.cols)]
 	}
-	if err := tooMany(len(r.cols), len(cols), named, pos); err != nil {
+	if err := tooMany(len(r.cols), len(cols), colPos != nil, pos); err != nil {
 		return nil, nil, err
 	}
 	cols = cols[:len(r.cols)]

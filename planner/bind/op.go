@@ -15,7 +15,7 @@ func (b *binder) call(name string, operator bool, args []expr.Expr, pos int) (ex
 	}
 	cast := make([]expr.Expr, len(args))
 	for i, a := range args {
-		if cast[i], err = b.coerce(a, want[i], implicit, pos); err != nil {
+		if cast[i], err = b.operand(a, want[i], pos); err != nil {
 			return nil, err
 		}
 	}
@@ -310,7 +310,7 @@ func (e *env) in(x *ast.A_Expr) (expr.Expr, error) {
 		t = t.Base()
 		if eq, want, err := expr.Resolve("=", true, []types.Type{t, t}); err == nil {
 			for i, a := range all {
-				if all[i], err = e.b.coerce(a, want[min(i, 1)], implicit, location(nodes[i])); err != nil {
+				if all[i], err = e.b.operand(a, want[min(i, 1)], location(nodes[i])); err != nil {
 					return nil, err
 				}
 			}
@@ -370,10 +370,10 @@ func (e *env) quantified(x *ast.A_Expr) (expr.Expr, error) {
 	if op.Ret.OID != types.OIDBool {
 		return nil, sqlerr.New(sqlerr.WrongObjectType, "op ANY/ALL (array) requires operator to yield boolean").At(pos)
 	}
-	if left, err = e.b.coerce(left, want[0], implicit, pos); err != nil {
+	if left, err = e.b.operand(left, want[0], pos); err != nil {
 		return nil, err
 	}
-	if !polymorphic(want[1]) && !want[1].Equal(*elem) {
+	if !polymorphic(want[1]) && !want[1].Equal(*elem) && !(elem.OID == types.OIDVarchar && want[1].OID == types.OIDText) {
 		at, ok := arrayOf(want[1].Base())
 		if !ok {
 			return nil, sqlerr.New(sqlerr.UndefinedObject, "could not find array type for data type %s", types.FormatType(want[1])).At(pos)

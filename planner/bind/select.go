@@ -522,11 +522,11 @@ func (q *selection) distinctOn(e *env, order []expr.Order) ([]int, error) {
 			on = append(on, i)
 		}
 	}
-	for i := range min(len(on), len(order)) {
-		if !slices.Contains(on, order[i].Col) {
-			return nil, sqlerr.New("42P10", "SELECT DISTINCT ON expressions must match initial ORDER BY expressions").
-				At(location(q.stmt.SortClause[i]))
-		}
+	lead := order[:min(len(on), len(order))]
+	if slices.ContainsFunc(lead, func(o expr.Order) bool { return !slices.Contains(on, o.Col) }) {
+		// The position is that of the first of DISTINCT ON that is not ordered by.
+		at := slices.IndexFunc(on, func(c int) bool { return !slices.ContainsFunc(lead, func(o expr.Order) bool { return o.Col == c }) })
+		return nil, sqlerr.New("42P10", "SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(location(d[max(at, 0)]))
 	}
 	return on, nil
 }
@@ -539,7 +539,7 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		}
 		le := *e
 		le.clause = clause
-		le.noColumns = "argument of " + clause + " must not contain variables"
+		le.noColumns = sqlerr.New("42P10", "argument of %s must not contain variables", clause)
 		x, err := le.expr(n)
 		if err != nil {
 			return nil, err

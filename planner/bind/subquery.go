@@ -110,13 +110,13 @@ func (e *env) quantifiedSubquery(x *ast.SubLink) (expr.Expr, error) {
 		if op.Ret.OID != types.OIDBool {
 			return nil, sqlerr.New(sqlerr.DatatypeMismatch, "operator %s must return type boolean, not type %s", name, types.FormatType(op.Ret)).At(pos)
 		}
-		if l, err = e.b.coerce(l, args[0], implicit, pos); err != nil {
+		if l, err = e.b.operand(l, args[0], pos); err != nil {
 			return nil, err
 		}
 		out.Left, out.Ops = append(out.Left, l), append(out.Ops, op)
 		want[i] = args[1]
-		if polymorphic(want[i]) || want[i].Equal(r.cols[i].typ) {
-			want[i] = r.cols[i].typ
+		if have := r.cols[i].typ; polymorphic(want[i]) || want[i].Equal(have) || want[i].OID == types.OIDText && have.OID == types.OIDVarchar {
+			want[i] = have
 		}
 	}
 	if err := e.b.retype(r, want, implicit, nil); err != nil {

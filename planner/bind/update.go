@@ -2,6 +2,7 @@ package bind
 
 import (
 	"slices"
+	"strings"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
@@ -19,12 +20,12 @@ func (e *env) assignments(rel *catalog.Relation, list []*ast.Node) (map[int]expr
 	for _, n := range list {
 		rt := n.GetResTarget()
 		pos := int(rt.Location)
-		if len(rt.Indirection) > 0 {
-			return nil, sqlerr.Unsupported("updating a part of a column").At(pos)
-		}
 		i, err := findColumn(rel, rt.Name, pos)
 		if err != nil {
 			return nil, err
+		}
+		if len(rt.Indirection) > 0 {
+			return nil, sqlerr.Unsupported("updating a part of a column").At(pos)
 		}
 		if _, twice := sets[i]; twice {
 			return nil, sqlerr.New(sqlerr.Syntax, `multiple assignments to same column "%s"`, rt.Name).At(pos)
@@ -266,7 +267,7 @@ func scalarOptions(o Options) Options {
 func (b *binder) scalarNode(n *ast.Node, rel *catalog.Relation, clause string) (expr.Expr, error) {
 	e := &env{b: b, scope: &scope{}, clause: clause}
 	if rel == nil {
-		e.noColumns = "cannot use column reference in DEFAULT expression"
+		e.noColumns = sqlerr.New(sqlerr.NotSupported, "cannot use column reference in DEFAULT expression")
 	} else {
 		e.scope.from = tableFrom(rel, "", 0)
 	}
@@ -275,7 +276,7 @@ func (b *binder) scalarNode(n *ast.Node, rel *catalog.Relation, clause string) (
 		return nil, err
 	}
 	if expr.HasSubquery(x) {
-		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", clause).At(location(n))
+		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(location(n))
 	}
 	return x, nil
 }

@@ -112,7 +112,7 @@ func queryOf(r *catalog.Relation, stmt parser.Statement, name *ast.RangeVar, que
 	}
 	slices.Sort(r.DependsOn)
 	if len(aliases) > len(q.Names) {
-		return nil, sqlerr.New(sqlerr.Syntax, "too many column names were specified").At(int(name.Location))
+		return nil, sqlerr.New(sqlerr.Syntax, "%s specifies more column names than columns", parser.Tag(&stmt)).At(int(name.Location))
 	}
 	copy(q.Names, aliases)
 	for i, f := range q.Root.Schema() {

@@ -166,3 +166,47 @@ func ExplainBackfill(g *Graph) string {
 	out.WriteString("}")
 	return out.String()
 }
+
+type jsonFragment struct {
+	ID            FragmentID          `json:"id"`
+	Single        bool                `json:"single"`
+	SameAs        FragmentID          `json:"same_as,omitempty"`
+	BackfillAfter []FragmentID        `json:"backfill_after,omitempty"`
+	Plan          jsonNode            `json:"plan"`
+	Tables        map[string][]string `json:"tables"` // name → columns
+}
+
+// ExplainGraphJSON is ExplainGraph with FORMAT JSON.
+func ExplainGraphJSON(g *Graph) string {
+	fragments := []jsonFragment{}
+	for _, f := range g.Fragments {
+		j := jsonFragment{ID: f.ID, Single: f.Single, SameAs: f.SameAs, BackfillAfter: g.BackfillOrder[f.ID],
+			Plan: printStream(f.Root, false).json(), Tables: map[string][]string{}}
+		for _, t := range f.Tables {
+			j.Tables[t.Name] = allNames(t.Schema)
+		}
+		fragments = append(fragments, j)
+	}
+	return indented(map[string]any{"fragments": fragments})
+}
+
+// ExplainGraphDOT is ExplainGraph for Graphviz, a node for each fragment.
+func ExplainGraphDOT(g *Graph) string {
+	var out strings.Builder
+	out.WriteString("digraph {\n")
+	for _, f := range g.Fragments {
+		fmt.Fprintf(&out, "  %d [ shape = box, label = %q ]\n", f.ID, fmt.Sprintf("Fragment %d\n", f.ID)+printStream(f.Root, false).Text())
+	}
+	for _, u := range g.Upstreams {
+		fmt.Fprintf(&out, "  \"relation %d\" -> %d [ label = %q ]\n", u.Rel, u.To, distKind(u.Dist))
+	}
+	for _, e := range g.Edges {
+		label := distKind(e.Dist)
+		if e.NoShuffle {
+			label = "NoShuffle"
+		}
+		fmt.Fprintf(&out, "  %d -> %d [ label = %q ]\n", e.From, e.To, label)
+	}
+	out.WriteString("}")
+	return out.String()
+}

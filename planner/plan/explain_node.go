@@ -40,6 +40,13 @@ func (np *nodePrinter) print(n Node) (*printed, types.Schema) {
 		p.in, ins = append(p.in, *c), append(ins, cs)
 	}
 	out := append(types.Schema(nil), s...)
+	if l, ok := n.(*Limit); ok && np.prefix == "Batch" {
+		if by, ok := l.Input.(*Sort); ok { // the two run as one
+			kind = "TopN"
+			p.add("order", "%s", list(orders(by.By, ins[0])))
+			p.in = p.in[0].in
+		}
+	}
 	if len(ins) > 0 && len(ins[0]) == len(out) {
 		copy(out, ins[0])
 	}

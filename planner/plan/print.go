@@ -73,12 +73,14 @@ func (p *printed) json() jsonNode {
 }
 
 // JSON is the tree with fields as text, indented.
-func (p *printed) JSON() string {
+func (p *printed) JSON() string { return indented(p.json()) }
+
+func indented(v any) string {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(p.json()); err != nil { // strings and maps of strings cannot fail
+	if err := enc.Encode(v); err != nil { // strings and maps of strings cannot fail
 		panic(err)
 	}
 	return strings.TrimSuffix(out.String(), "\n")

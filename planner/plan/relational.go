@@ -134,8 +134,9 @@ const (
 )
 
 // A KeyRange restricts a scan to keys whose leading columns equal Eq and whose
-// next column lies between Lo and Hi. Expressions have no column references; a
-// NULL bound gives no rows.
+// next column lies between Lo and Hi, by value, whatever the direction of the key; NULL
+// is in no range. Ranges may overlap; a row comes once. Expressions have no column
+// references; a NULL bound gives no rows.
 type KeyRange struct {
 	Eq           []expr.Expr
 	Lo, Hi       expr.Expr // nil: unbounded

@@ -84,9 +84,13 @@ type Relation struct {
 	With           []Option
 	Checks         []Check
 	// Job: what runs it. Zero for View, System.
-	Parallelism int  // 0: adaptive
-	State       []ID // operator state tables of its job, for DROP
-	Building    bool // being created: visible to SHOW JOBS and CANCEL, not to queries
+	Parallelism int        // 0: adaptive
+	State       []ID       // operator state tables of its job, for DROP
+	Building    bool       // being created: visible to SHOW JOBS and CANCEL, not to queries
+	Background  bool       // Building goes on without its session, also after a restart
+	Failed      string     // why its job has stopped for good; "": it runs
+	RateLimit   *int64     // backfill rows per second; nil: unlimited, 0: paused
+	Plan        *PlanInput // what its plan was made from, so that a restart makes the same one; nil: its definition alone
 	Owner       string
 	Comment     string
 	SearchPath  []string // in force when it was created; names in Definition resolve by it

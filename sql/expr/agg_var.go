@@ -151,7 +151,7 @@ func (a *intVar) LoadState(g int32, b []byte) (rest []byte, err error) {
 	for _, v := range []*uint64{&s.x2.lo, &s.x2.mid} {
 		u, n := binary.Uvarint(b)
 		if n <= 0 {
-			return nil, errState
+			return nil, errState()
 		}
 		*v, b = u, b[n:]
 	}
@@ -206,8 +206,9 @@ type floatVar struct {
 }
 
 type floatVarState struct {
-	x  floatTotal
-	x2 exactSum
+	x    floatTotal
+	x2   exactSum
+	huge int64 // finite values whose square is not: an error while there are any
 }
 
 func (a *floatVar) Grow(n int) { a.s = grown(a.s, n) }
@@ -221,9 +222,9 @@ func (a *floatVar) Update(groups []int32, sel []int, ops []chunk.Op, args []chun
 			s.x.sub(x)
 		}
 		sq := x * x
-		if sq-sq != 0 { // not finite, or so large that only its presence counts
+		if sq-sq != 0 {
 			if x-x == 0 {
-				s.x.special(math.Inf(1), sign)
+				s.huge += sign
 			}
 			return
 		}
@@ -243,6 +244,9 @@ func (a *floatVar) Output(g int32, col chunk.Column) error {
 	if _, special := s.x.infinite(); special {
 		out.AppendValue(math.NaN())
 		return nil
+	}
+	if s.huge > 0 {
+		return errOverflow()
 	}
 	s.x.sum.carry()
 	s.x2.carry()
@@ -268,7 +272,7 @@ func (a *floatVar) Output(g int32, col chunk.Column) error {
 }
 
 func (a *floatVar) AppendState(dst []byte, g int32) []byte {
-	return (&floatTotal{sum: a.s[g].x2}).append(a.s[g].x.append(dst))
+	return (&floatTotal{sum: a.s[g].x2, n: a.s[g].huge}).append(a.s[g].x.append(dst))
 }
 
 func (a *floatVar) LoadState(g int32, b []byte) ([]byte, error) {
@@ -278,7 +282,7 @@ func (a *floatVar) LoadState(g int32, b []byte) ([]byte, error) {
 	}
 	var t floatTotal
 	b, err = t.load(b)
-	a.s[g].x2 = t.sum
+	a.s[g].x2, a.s[g].huge = t.sum, t.n
 	return b, err
 }
 

@@ -105,59 +105,50 @@ func selectConst(e *Call, c *chunk.Chunk, sel []int) ([]int, bool) {
 	return nil, false
 }
 
+// selectOrdered keeps the rows of sel (nil: all) where v op k. It writes every
+// index and steps on only if it holds: there is no branch to mispredict.
 func selectOrdered[T cmp.Ordered](op cmpOp, v *chunk.Vec[T], k T, sel []int) []int {
-	if sel != nil {
-		out := make([]int, 0, len(sel))
-		for _, i := range sel {
-			if !v.Null(i) && op.holds(cmp.Compare(v.Data[i], k)) {
-				out = append(out, i)
-			}
+	out := sel // narrowed in place: whoever made it needs it no more
+	if sel == nil {
+		out = make([]int, len(v.Data))
+		for i := range out {
+			out[i] = i
 		}
-		return out
 	}
-	n := len(v.Data)
-	out := make([]int, n)
-	count := 0
-	// Write every index and step on only if it holds: no branch to mispredict.
-	step := func(hold bool) int {
-		if hold {
-			return 1
-		}
-		return 0
-	}
+	data, n := v.Data, 0
 	switch op {
 	case opEq:
-		for i, x := range v.Data {
-			out[count] = i
-			count += step(x == k)
+		for _, i := range out {
+			out[n] = i
+			n += b2i(data[i] == k)
 		}
 	case opNe:
-		for i, x := range v.Data {
-			out[count] = i
-			count += step(x != k)
+		for _, i := range out {
+			out[n] = i
+			n += b2i(data[i] != k)
 		}
 	case opLt:
-		for i, x := range v.Data {
-			out[count] = i
-			count += step(x < k)
+		for _, i := range out {
+			out[n] = i
+			n += b2i(data[i] < k)
 		}
 	case opLe:
-		for i, x := range v.Data {
-			out[count] = i
-			count += step(x <= k)
+		for _, i := range out {
+			out[n] = i
+			n += b2i(data[i] <= k)
 		}
 	case opGt:
-		for i, x := range v.Data {
-			out[count] = i
-			count += step(x > k)
+		for _, i := range out {
+			out[n] = i
+			n += b2i(data[i] > k)
 		}
 	case opGe:
-		for i, x := range v.Data {
-			out[count] = i
-			count += step(x >= k)
+		for _, i := range out {
+			out[n] = i
+			n += b2i(data[i] >= k)
 		}
 	}
-	out = out[:count]
+	out = out[:n]
 	if v.Nulls == nil {
 		return out
 	}
@@ -168,4 +159,11 @@ func selectOrdered[T cmp.Ordered](op cmpOp, v *chunk.Vec[T], k T, sel []int) []i
 		}
 	}
 	return kept
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

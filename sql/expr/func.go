@@ -68,7 +68,7 @@ type Ctx struct {
 	// each row whose expression failed, and that row becomes NULL as a whole.
 	OnError func(err error)
 	failed  map[int]bool
-	frame   frame // where the rows being evaluated come from
+	frame   frame         // where the rows being evaluated come from
 	Seed    func() uint64 // randomness for random(), gen_random_uuid(); nil: an error
 }
 

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"streamdb/sql/chunk"
 	"streamdb/sql/types"
 )
@@ -286,3 +288,5 @@ func value(d types.Datum) maker {
 		}
 	}
 }
+
+func sortDatums(d []types.Datum) { slices.SortStableFunc(d, types.Compare) }

@@ -180,6 +180,9 @@ func trueRows(cond chunk.Column, sel []int, n int) (yes, no []int) {
 }
 
 func (ctx *Ctx) evalCase(e *Case, c *chunk.Chunk) (chunk.Column, error) {
+	if len(e.Whens) < 255 && safeCase(e) {
+		return ctx.evalCaseEagerly(e, c)
+	}
 	var parts []part
 	var rest []int // nil: all rows
 	done := false
@@ -224,6 +227,92 @@ func (ctx *Ctx) evalCase(e *Case, c *chunk.Chunk) (chunk.Column, error) {
 		parts = append(parts, part{rest, col})
 	}
 	return assemble(e.Typ, c.N, parts), nil
+}
+
+// safeCase reports whether all of e but its first condition may be evaluated on every row.
+func safeCase(e *Case) bool {
+	for i, w := range e.Whens {
+		if i > 0 && !safe(w.Cond) || !safe(w.Then) {
+			return false
+		}
+	}
+	return e.Else == nil || safe(e.Else)
+}
+
+// evalCaseEagerly evaluates every branch for every row and then chooses: nothing is gathered.
+func (ctx *Ctx) evalCaseEagerly(e *Case, c *chunk.Chunk) (chunk.Column, error) {
+	branch := make([]uint8, c.N) // 1 + the branch; 0: ELSE
+	var vals []chunk.Column
+	for k, w := range e.Whens {
+		col, err := ctx.eval(w.Cond, c)
+		if err != nil {
+			return nil, err
+		}
+		cond := chunk.Of[bool](col)
+		m := mask(len(cond.Data), c.N)
+		for i := range branch {
+			if branch[i] == 0 && cond.Data[i&m] && !cond.Null(i&m) {
+				branch[i] = uint8(k + 1)
+			}
+		}
+		val, err := ctx.eval(w.Then, c)
+		if err != nil {
+			return nil, err
+		}
+		vals = append(vals, val)
+	}
+	other := constant(e.Typ, types.Datum{})
+	if e.Else != nil {
+		var err error
+		if other, err = ctx.eval(e.Else, c); err != nil {
+			return nil, err
+		}
+	}
+	return chooseRows(e.Typ, branch, append([]chunk.Column{other}, vals...)), nil
+}
+
+// chooseRows takes row i from the column that branch[i] says.
+func chooseRows(t types.Type, branch []uint8, cols []chunk.Column) chunk.Column {
+	switch t.Kind() {
+	case types.KindBool:
+		return chooseVec[bool](t, branch, cols)
+	case types.KindInt:
+		return chooseVec[int64](t, branch, cols)
+	case types.KindFloat:
+		return chooseVec[float64](t, branch, cols)
+	case types.KindDecimal:
+		return chooseVec[types.Decimal](t, branch, cols)
+	case types.KindInterval:
+		return chooseVec[types.Interval](t, branch, cols)
+	case types.KindList:
+		return chooseVec[*types.List](t, branch, cols)
+	}
+	return chooseVec[string](t, branch, cols)
+}
+
+func chooseVec[T any](t types.Type, branch []uint8, cols []chunk.Column) chunk.Column {
+	vecs, masks, nullable := make([]*chunk.Vec[T], len(cols)), make([]int, len(cols)), false
+	for k, c := range cols {
+		vecs[k], masks[k] = chunk.Of[T](c), mask(c.Len(), len(branch))
+		nullable = nullable || vecs[k].Nulls != nil
+	}
+	data := make([]T, len(branch))
+	for i, k := range branch {
+		data[i] = vecs[k].Data[i&masks[k]]
+	}
+	if !nullable {
+		return chunk.NewVec(t, data, nil)
+	}
+	nulls, some := make([]bool, len(branch)), false
+	for i, k := range branch {
+		if vecs[k].Null(i & masks[k]) {
+			nulls[i], some = true, true
+		}
+	}
+	if !some {
+		nulls = nil
+	}
+	return chunk.NewVec(t, data, nulls)
 }
 
 func (ctx *Ctx) evalCoalesce(e *Coalesce, c *chunk.Chunk) (chunk.Column, error) {

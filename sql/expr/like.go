@@ -15,6 +15,7 @@ type likePattern struct {
 	pieces []likePiece // between the % signs
 	head   bool        // the pattern begins with %
 	tail   bool        // it ends with %
+	bad    bool        // it ended with the escape character: an error for texts that get that far
 }
 
 // A likePiece is text in which some places take any character.
@@ -24,9 +25,13 @@ type likePiece struct {
 	runs []rune // where any is not nil
 }
 
-// compileLike reads a pattern with backslash as the escape; error 22025 for a backslash at its end.
-func compileLike(pattern string) (*likePattern, error) {
+// compileLike reads a pattern with backslash as the escape.
+func compileLike(pattern string) *likePattern {
 	p := &likePattern{}
+	if n := len(pattern) - len(strings.TrimRight(pattern, `\`)); n%2 == 1 {
+		p.bad = true
+		pattern = pattern[:len(pattern)-1] + "_%"
+	}
 	var text strings.Builder
 	var any []int
 	chars := 0
@@ -60,13 +65,9 @@ func compileLike(pattern string) (*likePattern, error) {
 			i++
 		case '\\':
 			i++
-			if i == len(pattern) {
-				return nil, sqlerr.New("22025", "LIKE pattern must not end with escape character")
-			}
 			fallthrough
 		default:
-			r, size := utf8.DecodeRuneInString(pattern[i:])
-			_ = r
+			_, size := utf8.DecodeRuneInString(pattern[i:])
 			text.WriteString(pattern[i : i+size])
 			chars++
 			i += size
@@ -75,7 +76,7 @@ func compileLike(pattern string) (*likePattern, error) {
 	}
 	flush()
 	p.tail = last
-	return p, nil
+	return p
 }
 
 // prefix returns the length of s that piece matches at its start, or -1.
@@ -195,21 +196,22 @@ func likeKernel(not, fold bool) maker {
 					if fold {
 						text = strings.ToLower(text)
 					}
-					p, err := compileLike(text)
-					if err != nil {
-						if err = ctx.RowError(i, err); err != nil {
-							return nil, err
-						}
-						out.setNull(i)
-						continue
-					}
-					compiled, compiledFrom = p, src
+					compiled, compiledFrom = compileLike(text), src
 				}
 				text := s.Data[i&sm]
 				if fold {
 					text = strings.ToLower(text)
 				}
-				out.data[i] = compiled.match(text) != not
+				hit := compiled.match(text)
+				if hit && compiled.bad {
+					err := ctx.RowError(i, sqlerr.New("22025", "LIKE pattern must not end with escape character"))
+					if err != nil {
+						return nil, err
+					}
+					out.setNull(i)
+					continue
+				}
+				out.data[i] = hit != not
 			}
 			return out.column(types.Bool), nil
 		}

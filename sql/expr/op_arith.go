@@ -70,7 +70,7 @@ func arithmetic(r *registry) {
 	}
 	r.def("^(float8,float8) float8", e2(powFloat))
 	r.def("|/(float8) float8", e1(sqrtFloat))
-	r.def("||/(float8) float8", f1(math.Cbrt))
+	r.def("||/(float8) float8", f1(cbrt))
 
 	r.def("+(numeric,numeric) numeric", e2(func(a, b types.Decimal) (types.Decimal, error) { return checked(a.Add(b)) }))
 	r.def("-(numeric,numeric) numeric", e2(func(a, b types.Decimal) (types.Decimal, error) { return checked(a.Sub(b)) }))
@@ -106,32 +106,16 @@ type intLoop struct {
 var (
 	addInts = intLoop{
 		cols: func(a, b, out []int64, bits uint) bool {
+			if bits < 64 && len(a) == len(out) {
+				return addNarrow(a, b, out, bits)
+			}
 			am, bm := mask(len(a), len(out)), mask(len(b), len(out))
 			var bad uint64
-			if bits == 64 {
-				for i := range out {
-					x, y := a[i&am], b[i&bm]
-					r := x + y
-					out[i] = r
-					bad |= uint64((x^r)&(y^r)) >> 63
-				}
-				return bad != 0
-			}
-			half := int64(1) << (bits - 1)
-			switch {
-			case bm == 0:
-				y := b[0]
-				for i, x := range a[:len(out)] {
-					r := x + y
-					out[i] = r
-					bad |= uint64(r+half) >> bits
-				}
-			default:
-				for i := range out {
-					r := a[i&am] + b[i&bm]
-					out[i] = r
-					bad |= uint64(r+half) >> bits
-				}
+			for i := range out {
+				x, y := a[i&am], b[i&bm]
+				r := x + y
+				out[i] = r
+				bad |= uint64((x^r)&(y^r))>>63 | outside(r, bits)
 			}
 			return bad != 0
 		},
@@ -139,22 +123,26 @@ var (
 	}
 	subInts = intLoop{
 		cols: func(a, b, out []int64, bits uint) bool {
+			if bits < 64 && len(a) == len(out) {
+				if len(b) == 1 {
+					return addNarrow(a, []int64{-b[0]}, out, bits)
+				}
+				b = b[:len(out)]
+				bad, half := uint64(0), int64(1)<<(bits-1)
+				for i, x := range a {
+					r := x - b[i]
+					out[i] = r
+					bad |= uint64(r + half)
+				}
+				return bad>>bits != 0
+			}
 			am, bm := mask(len(a), len(out)), mask(len(b), len(out))
 			var bad uint64
-			if bits == 64 {
-				for i := range out {
-					x, y := a[i&am], b[i&bm]
-					r := x - y
-					out[i] = r
-					bad |= uint64((x^y)&(x^r)) >> 63
-				}
-				return bad != 0
-			}
-			half := int64(1) << (bits - 1)
 			for i := range out {
-				r := a[i&am] - b[i&bm]
+				x, y := a[i&am], b[i&bm]
+				r := x - y
 				out[i] = r
-				bad |= uint64(r+half) >> bits
+				bad |= uint64((x^y)&(x^r))>>63 | outside(r, bits)
 			}
 			return bad != 0
 		},
@@ -180,13 +168,43 @@ var (
 			for i := range out {
 				r := a[i&am] * b[i&bm]
 				out[i] = r
-				bad |= uint64(r+half) >> bits
+				bad |= uint64(r + half)
 			}
-			return bad != 0
+			return bad>>bits != 0
 		},
 		one: mulInt,
 	}
 )
+
+// outside is not zero where r does not fit the bits.
+func outside(r int64, bits uint) uint64 {
+	if bits == 64 {
+		return 0
+	}
+	return uint64(r+1<<(bits-1)) >> bits
+}
+
+// addNarrow adds b, a column or one value, to the column a where no sum can overflow an int64.
+func addNarrow(a, b, out []int64, bits uint) bool {
+	a = a[:len(out)]
+	bad, half := uint64(0), int64(1)<<(bits-1)
+	if len(b) == 1 {
+		y := b[0]
+		for i, x := range a {
+			r := x + y
+			out[i] = r
+			bad |= uint64(r + half)
+		}
+		return bad>>bits != 0
+	}
+	b = b[:len(out)]
+	for i, x := range a {
+		r := x + b[i]
+		out[i] = r
+		bad |= uint64(r + half)
+	}
+	return bad>>bits != 0
+}
 
 func addInt(a, b int64, bits uint) (int64, error) {
 	r := a + b
@@ -429,10 +447,10 @@ func powFloat(x, y float64) (float64, error) {
 	switch {
 	case x == 0 && y < 0:
 		return 0, sqlerr.New("2201F", "zero raised to a negative power is undefined")
-	case x < 0 && y != math.Floor(y) && !math.IsInf(y, 0):
+	case x < 0 && y == y && y != math.Floor(y) && !math.IsInf(y, 0):
 		return 0, sqlerr.New("2201F", "a negative number raised to a non-integer power yields a complex result")
 	}
-	r := math.Pow(x, y)
+	r := exactPow(x, y)
 	if r == 0 && x != 0 && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return 0, errUnderflow()
 	}

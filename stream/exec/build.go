@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"fmt"
 
 	"streamdb/planner/plan"
@@ -9,16 +10,38 @@ import (
 	"streamdb/stream/connector/blackhole"
 )
 
-// Build makes the executors of one actor of a fragment. This switch is the list of
-// operators. The actor's inbox is the head of every chain.
+// Build makes the executors of one actor of a fragment. The actor's inbox is the
+// head of every chain.
 func Build(env *Env, root plan.Stream) (stream.Executor, error) {
-	x, err := build(env, root)
+	x, err := chain(env, root)
+	if err != nil {
+		env.Close()
+		return nil, err
+	}
+	return &whole{x, env}, nil
+}
+
+// A whole chain gives its memory back to the budget when it ends.
+type whole struct {
+	stream.Executor
+	env *Env
+}
+
+func (x *whole) Run(ctx context.Context, emit stream.Emit) error {
+	defer x.env.Close()
+	return x.Executor.Run(ctx, emit)
+}
+
+// chain makes the executor of a node over those of its inputs, counting what it emits.
+func chain(env *Env, n plan.Stream) (stream.Executor, error) {
+	x, err := build(env, n)
 	if err != nil || env.Metrics == nil {
 		return x, err
 	}
-	return &counted{x, env, operator(root)}, nil
+	return &counted{x, env, operator(n)}, nil
 }
 
+// build is the list of operators.
 func build(env *Env, n plan.Stream) (stream.Executor, error) {
 	switch n := n.(type) {
 	case *plan.StreamMerge, *plan.StreamDML:
@@ -49,7 +72,7 @@ func build(env *Env, n plan.Stream) (stream.Executor, error) {
 	if len(n.Inputs()) != 1 {
 		return nil, unsupported(n)
 	}
-	in, err := Build(env, n.Inputs()[0])
+	in, err := chain(env, n.Inputs()[0])
 	if err != nil {
 		return nil, err
 	}

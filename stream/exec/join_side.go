@@ -116,12 +116,8 @@ func (s *joinSide) probe(keys []chunk.Column, n int, usable []bool) ([]int32, er
 	for i, t := range s.keyType {
 		keys[i] = keys[i].As(t)
 	}
-	if !s.asked {
-		empty, err := isEmpty(s.table)
-		if err != nil {
-			return nil, err
-		}
-		s.asked, s.complete = true, empty
+	if err := s.ask(); err != nil {
+		return nil, err
 	}
 	h := chunk.Hash(keys, n)
 	slots := make([]int32, n)
@@ -153,6 +149,16 @@ func (s *joinSide) probe(keys []chunk.Column, n int, usable []bool) ([]int32, er
 	}
 	s.misses.Add(float64(len(fresh)))
 	return slots, s.load(keys, n, fresh, row)
+}
+
+// ask finds out, before the first change, whether memory starts out complete: the table is empty.
+func (s *joinSide) ask() error {
+	if s.asked {
+		return nil
+	}
+	empty, err := isEmpty(s.table)
+	s.asked, s.complete = true, empty
+	return err
 }
 
 func (s *joinSide) newSlot(h uint64, keys []chunk.Column, i int) int32 {
@@ -281,6 +287,9 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 			return nil
 		}
 		c, matches = c.Gather(sel), m
+	}
+	if err := s.ask(); err != nil {
+		return err
 	}
 	if err := s.table.WriteChunk(c); err != nil {
 		return err

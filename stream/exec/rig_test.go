@@ -29,6 +29,9 @@ type rig struct {
 	store *storage.Store
 	epoch storage.Epoch
 	runs  []*run
+
+	mu      sync.Mutex
+	commits sync.Cond
 }
 
 // A run is one actor whose output is kept.
@@ -43,7 +46,8 @@ type run struct {
 
 	mu   sync.Mutex
 	cond sync.Cond
-	out  []*chunk.Chunk // since the last take
+	next []*chunk.Chunk // since the last barrier
+	out  []*chunk.Chunk // before it, since the last take
 	seen storage.Epoch
 	err  error
 	done bool
@@ -51,6 +55,7 @@ type run struct {
 
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t, disk: storage.NewMemDisk()}
+	r.commits.L = &r.mu
 	r.open()
 	t.Cleanup(func() { r.stop() })
 	return r
@@ -67,9 +72,12 @@ func (r *rig) open() {
 
 // stop ends all actors, as a kill would.
 func (r *rig) stop() {
+	r.mu.Lock()
 	for _, x := range r.runs {
 		x.cancel()
 	}
+	r.commits.Broadcast()
+	r.mu.Unlock()
 	for _, x := range r.runs {
 		if err := <-x.ended; err != nil && !errors.Is(err, context.Canceled) {
 			r.t.Errorf("actor: %v", err)
@@ -98,14 +106,12 @@ func (r *rig) start(n plan.Stream, ports int, mod func(*Env)) *run {
 		Store: r.store, In: x.in, Vnodes: storage.Full(vnodes), VnodeCount: vnodes, Job: 1, Fragment: 1, Single: true,
 		ExprError: func(op string, err error) { r.t.Logf("%s: %v", op, err) },
 		WaitCommitted: func(ctx context.Context, e storage.Epoch) error {
-			for r.store.Committed() < e {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				x.mu.Lock()
-				x.mu.Unlock()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for r.store.Committed() < e && ctx.Err() == nil {
+				r.commits.Wait()
 			}
-			return nil
+			return ctx.Err()
 		},
 	}
 	if mod != nil {
@@ -123,7 +129,6 @@ func (r *rig) start(n plan.Stream, ports int, mod func(*Env)) *run {
 		x.err, x.done = err, true
 		x.cond.Broadcast()
 		x.mu.Unlock()
-		x.env.Close()
 		if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errWanted) {
 			err = nil
 		}
@@ -144,9 +149,10 @@ func (x *run) emit(m stream.Message) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if m.Chunk != nil {
-		x.out = append(x.out, m.Chunk)
+		x.next = append(x.next, m.Chunk)
 	}
 	if m.Barrier != nil {
+		x.out, x.next = append(x.out, x.next...), nil
 		x.seen = m.Barrier.Epoch
 		x.cond.Broadcast()
 	}
@@ -189,9 +195,12 @@ func (r *rig) barrier(mu *stream.Mutation) storage.Epoch {
 			r.t.Fatalf("actor: %v", err)
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err := r.store.Commit(b.Epoch); err != nil {
 		r.t.Fatal(err)
 	}
+	r.commits.Broadcast()
 	return b.Epoch
 }
 
@@ -202,7 +211,7 @@ func (x *run) fails() error {
 	return err
 }
 
-// take returns the output since the last take.
+// take returns the output of ended epochs since the last take.
 func (x *run) take() []*chunk.Chunk {
 	x.mu.Lock()
 	defer x.mu.Unlock()

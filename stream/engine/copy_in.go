@@ -1,0 +1,611 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"streamdb/planner/bind"
+	"streamdb/planner/plan"
+	"streamdb/sql/catalog"
+	"streamdb/sql/chunk"
+	"streamdb/sql/expr"
+	"streamdb/sql/sqlerr"
+	"streamdb/sql/types"
+)
+
+// copyAtomic is how many rows a COPY outside a transaction block still hands over
+// in one epoch. A larger one becomes visible in steps, so that the epochs of
+// everybody else stay short; its rows are all checked before the first step.
+const copyAtomic = 100_000
+
+// copyStep is the rows of one step of a large COPY.
+const copyStep = 32 << 10
+
+// A copyIn is a running COPY FROM STDIN: bytes become rows, rows are checked and
+// staged, and Finish hands them over.
+type copyIn struct {
+	s      *Session
+	st     *bind.CopyStmt
+	rel    *catalog.Relation
+	ectx   *expr.Ctx
+	parse  lineParser
+	buf    []byte // an unfinished line
+	line   int
+	eof    bool // \. was seen
+	header bool // the next line is the header
+	cols   []chunk.Column
+	n      int
+	stage  *stage
+	style  *types.Style
+	fields []field
+	exprs  []expr.Expr // each table column, over the data's columns
+}
+
+// A field is one value of a line.
+type field struct {
+	text []byte
+	null bool
+}
+
+// A lineParser finds lines and takes them apart.
+type lineParser interface {
+	// next returns the length of the first line of b with its line end, 0 if it is not complete; last: no more bytes follow.
+	next(b []byte, last bool) (int, error)
+	// split appends the fields of a line (without its end) to dst.
+	split(line []byte, dst []field) ([]field, error)
+}
+
+// newCopyIn starts a COPY into a table.
+func (s *Session) newCopyIn(ctx context.Context, st *bind.CopyStmt) (*CopyIn, error) {
+	db := s.db
+	if s.tx.isReadOnly() {
+		return nil, sqlerr.New(sqlerr.ReadOnlyTransaction, "cannot execute COPY FROM in a read-only transaction")
+	}
+	if err := db.store.CheckSpace(); err != nil {
+		return nil, err
+	}
+	if err := db.usable(st.Table); err != nil {
+		return nil, err
+	}
+	c := &copyIn{s: s, st: st, rel: st.Table, ectx: s.exprCtx(nil), header: st.Header, stage: newStage(db.writer(st.Table).codec, st.Table, db.tempDir()), style: s.Style()}
+	if st.Format == "csv" {
+		c.parse = &csvLines{st: st}
+	} else {
+		c.parse = &textLines{st: st}
+	}
+	source, ok := st.Insert.Source.(*plan.Project)
+	if !ok {
+		return nil, fmt.Errorf("engine: COPY's rows come from a %T", st.Insert.Source)
+	}
+	c.exprs = source.Exprs
+	c.reset()
+	return &CopyIn{Columns: len(st.Cols), Write: c.write, Finish: c.finish, Abort: func(reason string) error {
+		c.stage.drop()
+		return sqlerr.New(sqlerr.QueryCanceled, "COPY from stdin failed: %s", reason)
+	}}, nil
+}
+
+func (c *copyIn) reset() {
+	c.cols = make([]chunk.Column, len(c.st.Cols))
+	for i, j := range c.st.Cols {
+		c.cols[i] = chunk.New(c.rel.Columns[j].Type, writeChunk)
+	}
+	c.n = 0
+}
+
+// write takes more bytes. An error ends the COPY.
+func (c *copyIn) write(ctx context.Context, data []byte) error {
+	if ctx.Err() != nil {
+		c.stage.drop()
+		return cause(ctx, ctx.Err())
+	}
+	if len(c.buf) > 0 {
+		c.buf = append(c.buf, data...)
+		data = c.buf
+	}
+	rest, err := c.lines(data, false)
+	if err != nil {
+		c.stage.drop()
+		return err
+	}
+	c.buf = append(c.buf[:0], rest...)
+	return nil
+}
+
+// lines takes all whole lines of b and returns the rest.
+func (c *copyIn) lines(b []byte, last bool) ([]byte, error) {
+	for len(b) > 0 && !c.eof {
+		n, err := c.parse.next(b, last)
+		if err != nil {
+			return nil, c.at(err, "")
+		}
+		if n == 0 {
+			break
+		}
+		line := bytes.TrimSuffix(b[:n], []byte("\n"))
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		b = b[n:]
+		c.line++
+		if len(line) == 2 && line[0] == '\\' && line[1] == '.' {
+			c.eof = true
+			break
+		}
+		if c.header {
+			c.header = false
+			if err := c.checkHeader(line); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := c.row(line); err != nil {
+			return nil, err
+		}
+	}
+	if c.eof {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// at adds where in the input an error was found, as PostgreSQL's CONTEXT does.
+func (c *copyIn) at(err error, column string) error {
+	e := *sqlerr.From(err)
+	where := fmt.Sprintf("COPY %s, line %d", c.rel.Name, c.line)
+	if column != "" {
+		where += ", column " + column
+	}
+	e.Context = where
+	return &e
+}
+
+// checkHeader compares the header with the columns' names, for HEADER MATCH.
+func (c *copyIn) checkHeader(line []byte) error {
+	if !c.st.Match {
+		return nil
+	}
+	names, err := c.parse.split(line, nil)
+	if err != nil {
+		return c.at(err, "")
+	}
+	if len(names) != len(c.st.Cols) {
+		return c.at(sqlerr.New(sqlerr.BadCopy, "wrong number of fields in header line: got %d, expected %d", len(names), len(c.st.Cols)), "")
+	}
+	for i, n := range names {
+		if want := c.rel.Columns[c.st.Cols[i]].Name; string(n.text) != want {
+			return c.at(sqlerr.New(sqlerr.BadCopy, "column name mismatch in header line field %d: got \"%s\", expected \"%s\"", i+1, n.text, want), "")
+		}
+	}
+	return nil
+}
+
+// row adds one line's values.
+func (c *copyIn) row(line []byte) error {
+	var err error
+	if c.fields, err = c.parse.split(line, c.fields[:0]); err != nil {
+		return c.at(err, "")
+	}
+	want := len(c.cols)
+	if len(c.fields) < want {
+		name := c.rel.Columns[c.st.Cols[len(c.fields)]].Name
+		return c.at(sqlerr.New(sqlerr.BadCopy, "missing data for column %q", name), "")
+	}
+	if len(c.fields) > want {
+		return c.at(sqlerr.New(sqlerr.BadCopy, "extra data after last expected column"), "")
+	}
+	for i, f := range c.fields {
+		if f.null && c.st.ForceNotNull != nil && c.st.ForceNotNull[i] {
+			f.null = false
+		}
+		if c.st.ForceNull != nil && c.st.ForceNull[i] && string(f.text) == c.st.Null {
+			f.null = true
+		}
+		if f.null {
+			c.cols[i].AppendNull()
+			continue
+		}
+		if err := appendField(c.cols[i], f.text, c.style); err != nil {
+			return c.at(err, c.rel.Columns[c.st.Cols[i]].Name)
+		}
+	}
+	if c.n++; c.n == writeChunk {
+		return c.flush()
+	}
+	return nil
+}
+
+// appendField reads a value as the column's type; the common types without a detour over Datum.
+func appendField(col chunk.Column, text []byte, st *types.Style) error {
+	t := col.Type()
+	switch v := col.(type) {
+	case *chunk.Vec[int64]:
+		var n int64
+		var err error
+		switch t.OID {
+		case types.OIDInt2:
+			n, err = types.ParseInt(string(text), 16)
+		case types.OIDInt4:
+			n, err = types.ParseInt(string(text), 32)
+		case types.OIDInt8:
+			n, err = types.ParseInt(string(text), 64)
+		case types.OIDDate:
+			n, err = types.ParseDate(string(text), st)
+		case types.OIDTimestamp:
+			if t.Mod != 0 {
+				return appendDatum(col, text, st)
+			}
+			n, err = types.ParseTimestamp(string(text), st)
+		default:
+			return appendDatum(col, text, st)
+		}
+		if err != nil {
+			return err
+		}
+		v.AppendValue(n)
+		return nil
+	case *chunk.Vec[string]:
+		if t.Mod != 0 || (t.OID != types.OIDText && t.OID != types.OIDVarchar) {
+			return appendDatum(col, text, st)
+		}
+		s := string(text)
+		if err := types.CheckUTF8(s); err != nil {
+			return err
+		}
+		v.AppendValue(s)
+		return nil
+	}
+	return appendDatum(col, text, st)
+}
+
+func appendDatum(col chunk.Column, text []byte, st *types.Style) error {
+	d, err := types.ParseText(col.Type(), string(text), st)
+	if err == nil && col.Type().Mod != 0 {
+		d, err = types.ApplyTypmod(col.Type(), d, false)
+	}
+	if err != nil {
+		return err
+	}
+	col.Append(d)
+	return nil
+}
+
+// flush completes the rows read so far (defaults, row ids), checks and stages them.
+func (c *copyIn) flush() error {
+	if c.n == 0 {
+		return nil
+	}
+	in := &chunk.Chunk{Cols: c.cols, N: c.n}
+	full := &chunk.Chunk{Cols: make([]chunk.Column, len(c.rel.Columns)), N: c.n}
+	for i, e := range c.exprs {
+		col, err := expr.Eval(c.ectx, e, in)
+		if err != nil {
+			return c.at(err, c.rel.Columns[i].Name)
+		}
+		full.Cols[i] = col
+	}
+	rows, err := c.s.db.prepareRows(c.rel, []*chunk.Chunk{full}, c.st.Insert.Checks, c.ectx)
+	if err != nil {
+		return c.at(err, "")
+	}
+	c.reset()
+	return c.stage.add(rows[0])
+}
+
+// finish hands the rows over and waits until they are durable and visible.
+func (c *copyIn) finish(ctx context.Context) (string, error) {
+	defer c.stage.drop()
+	if _, err := c.lines(c.buf, true); err != nil {
+		return "", err
+	}
+	if err := c.flush(); err != nil {
+		return "", err
+	}
+	if err := c.hand(ctx); err != nil {
+		return "", cause(ctx, err)
+	}
+	return fmt.Sprint("COPY ", c.stage.rows), nil
+}
+
+// hand gives the staged rows to the table, or to the transaction.
+func (c *copyIn) hand(ctx context.Context) error {
+	s, db := c.s, c.s.db
+	if c.stage.rows == 0 {
+		return nil
+	}
+	if s.tx.explicit() {
+		tt := s.tx.table(db, c.rel)
+		return c.check(ctx, &tableView{w: tt.w, over: tt.over}, func(set *changeSet) error {
+			s.tx.wrote = true
+			if set.insKeys == nil {
+				set.insKeys, set.insVals = encodeKeys(tt.w.codec, set.ins), encodeVals(tt.w.codec, set.ins)
+			}
+			return tt.add(set)
+		})
+	}
+	w := db.writer(c.rel)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := &tableView{w: w, fresh: true}
+	if hasUserKey(c.rel) && c.stage.rows > copyAtomic {
+		// All keys are looked at before the first row goes: a duplicate leaves nothing behind.
+		if err := c.check(ctx, v, func(*changeSet) error { return nil }); err != nil {
+			return err
+		}
+	}
+	if c.stage.rows <= copyAtomic {
+		var sets []*changeSet
+		var ws []*tableWriter
+		err := c.check(ctx, v, func(set *changeSet) error {
+			sets, ws = append(sets, set), append(ws, w)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		e, err := db.commitChanges(sets, ws)
+		if err != nil {
+			return err
+		}
+		s.last = max(s.last, e)
+		return db.waitEpoch(ctx, e)
+	}
+	pos := 0
+	for rows, err := range c.stage.all() {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if pos += rows.Len(); pos >= copyStep {
+			pos = 0
+			if err := db.store.CheckSpace(); err != nil {
+				return err
+			}
+		}
+		set := &changeSet{rel: c.rel, ins: []*chunk.Chunk{rows}}
+		e, err := db.coord.Write(false, func(e epoch) error { return db.send(set, w, e) })
+		if err != nil {
+			return err
+		}
+		s.last = max(s.last, e)
+	}
+	e, err := db.coord.Flush()
+	if err != nil {
+		return err
+	}
+	s.last = max(s.last, e)
+	return db.waitEpoch(ctx, e)
+}
+
+// check gives every staged chunk to each, with its keys, once it is known not to collide.
+func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) error) error {
+	snap, err := c.s.db.store.Latest()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	v.snap = snap
+	if v.fresh {
+		v.w.prune(snap.Epoch())
+	}
+	empty := c.s.db.Rows(c.rel.ID) == 0 && len(v.w.pending) == 0 && v.over == nil
+	var seen *keySet
+	for rows, err := range c.stage.all() {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		set := &changeSet{rel: c.rel, ins: []*chunk.Chunk{rows}}
+		if hasUserKey(c.rel) {
+			if seen == nil {
+				seen = newKeySet(int(c.stage.rows))
+			}
+			set.insKeys = encodeKeys(v.w.codec, set.ins)
+			set.insVals = encodeVals(v.w.codec, set.ins)
+			dup := -1
+			ask := set.insKeys
+			for i, k := range set.insKeys {
+				if !seen.add(k) {
+					dup = i
+					break
+				}
+			}
+			if dup < 0 && !empty {
+				if err := v.get(ask, func(i int, val []byte) {
+					if val != nil && dup < 0 {
+						dup = i
+					}
+				}); err != nil {
+					return err
+				}
+			}
+			if dup >= 0 {
+				return uniqueViolation(c.rel, v.w.codec, set.insKeys[dup], set.insVals[dup])
+			}
+		}
+		if err := each(set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textLines is COPY's text format.
+type textLines struct{ st *bind.CopyStmt }
+
+func (p *textLines) next(b []byte, last bool) (int, error) {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return i + 1, nil
+	}
+	if last {
+		return len(b), nil
+	}
+	return 0, nil
+}
+
+func (p *textLines) split(line []byte, dst []field) ([]field, error) {
+	null := p.st.Null
+	for {
+		i := 0
+		escaped := false
+		for i < len(line) && line[i] != p.st.Delimiter {
+			if line[i] == '\\' {
+				escaped = true
+				i++
+			}
+			i++
+		}
+		i = min(i, len(line))
+		f := field{text: line[:i]}
+		switch {
+		case string(f.text) == null:
+			f.null = true
+		case escaped:
+			f.text = unescape(f.text)
+		}
+		dst = append(dst, f)
+		if i >= len(line) {
+			return dst, nil
+		}
+		line = line[i+1:]
+	}
+}
+
+// unescape undoes the backslashes of the text format.
+func unescape(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' || i+1 == len(b) {
+			out = append(out, b[i])
+			continue
+		}
+		i++
+		switch c := b[i]; c {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'v':
+			out = append(out, '\v')
+		case 'x':
+			v, n := 0, 0
+			for n < 2 && i+1 < len(b) && strings.IndexByte("0123456789abcdefABCDEF", b[i+1]) >= 0 {
+				v = v*16 + hexVal(b[i+1])
+				i, n = i+1, n+1
+			}
+			if n == 0 {
+				out = append(out, 'x')
+			} else {
+				out = append(out, byte(v))
+			}
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			v := int(c - '0')
+			for n := 1; n < 3 && i+1 < len(b) && b[i+1] >= '0' && b[i+1] <= '7'; n++ {
+				i++
+				v = v*8 + int(b[i]-'0')
+			}
+			out = append(out, byte(v))
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func hexVal(c byte) int {
+	switch {
+	case c <= '9':
+		return int(c - '0')
+	case c <= 'F':
+		return int(c-'A') + 10
+	}
+	return int(c-'a') + 10
+}
+
+// csvLines is COPY's CSV format. A quoted field may hold line ends.
+type csvLines struct{ st *bind.CopyStmt }
+
+func (p *csvLines) next(b []byte, last bool) (int, error) {
+	quoted := false
+	q, esc := p.st.Quote, p.st.Escape
+	// Most lines have no quote at all.
+	if i := bytes.IndexByte(b, '\n'); i >= 0 && bytes.IndexByte(b[:i], q) < 0 {
+		return i + 1, nil
+	}
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == esc && esc != q:
+			i++
+		case c == q:
+			quoted = !quoted
+		case c == '\n' && !quoted:
+			return i + 1, nil
+		}
+	}
+	if last {
+		if quoted {
+			return 0, sqlerr.New(sqlerr.BadCopy, "unterminated CSV quoted field")
+		}
+		return len(b), nil
+	}
+	return 0, nil
+}
+
+func (p *csvLines) split(line []byte, dst []field) ([]field, error) {
+	q, esc, delim := p.st.Quote, p.st.Escape, p.st.Delimiter
+	for {
+		end := bytes.IndexByte(line, delim)
+		if end < 0 {
+			end = len(line)
+		}
+		var f field
+		if bytes.IndexByte(line[:end], q) < 0 {
+			f.text = line[:end]
+			f.null = string(f.text) == p.st.Null
+		} else {
+			var err error
+			if f.text, end, err = quotedField(line, q, esc, delim); err != nil {
+				return nil, err
+			}
+		}
+		dst = append(dst, f)
+		if end >= len(line) {
+			return dst, nil
+		}
+		line = line[end+1:]
+	}
+}
+
+// quotedField reads a field that has quotes, up to its delimiter.
+func quotedField(line []byte, q, esc, delim byte) (text []byte, end int, err error) {
+	quoted := false
+	i := 0
+	for ; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quoted && c == esc && i+1 < len(line) && (line[i+1] == q || line[i+1] == esc):
+			i++
+			text = append(text, line[i])
+		case c == q:
+			quoted = !quoted
+		case c == delim && !quoted:
+			return text, i, nil
+		default:
+			text = append(text, c)
+		}
+	}
+	if quoted {
+		return nil, 0, sqlerr.New(sqlerr.BadCopy, "unterminated CSV quoted field")
+	}
+	return text, i, nil
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"streamdb/sql/sqlerr"
+	"streamdb/sql/types"
+)
+
+// open opens a database for a test, in memory unless dir is given.
+func open(t *testing.T, dir string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), Options{Dir: dir, Fatal: func(err error) { t.Errorf("fatal: %v", err) }, Interval: 10 * time.Millisecond, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func session(t *testing.T, db *DB) *Session {
+	t.Helper()
+	s, err := db.Session(SessionOptions{User: "root", Database: DefaultDatabase})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// query runs statements and returns the rows of the last one as text, sorted.
+func query(ctx context.Context, s *Session, text string) ([]string, error) {
+	stmts, err := s.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, st := range stmts {
+		out = nil
+		p, err := s.Prepare(ctx, st, nil)
+		if err != nil {
+			s.Fail()
+			return nil, err
+		}
+		r, err := s.Execute(ctx, p, nil)
+		if err != nil {
+			s.Fail()
+			return nil, err
+		}
+		for {
+			c, err := r.Next(ctx)
+			if err != nil {
+				r.Close()
+				s.Fail()
+				return nil, err
+			}
+			if c == nil {
+				break
+			}
+			for i := range c.Len() {
+				var row []string
+				for _, col := range c.Cols {
+					if col.Null(i) {
+						row = append(row, "NULL")
+						continue
+					}
+					row = append(row, string(types.AppendText(nil, col.Type(), col.Datum(i), s.Style())))
+				}
+				out = append(out, strings.Join(row, "|"))
+			}
+		}
+		r.Close()
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func must(t *testing.T, s *Session, text string) []string {
+	t.Helper()
+	rows, err := query(t.Context(), s, text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return rows
+}
+
+func want(t *testing.T, s *Session, text string, rows ...string) {
+	t.Helper()
+	if got := must(t, s, text); !slices.Equal(got, rows) {
+		t.Fatalf("%s\n got %q\nwant %q", text, got, rows)
+	}
+}
+
+func wantCode(t *testing.T, s *Session, text, code string) {
+	t.Helper()
+	if _, err := query(t.Context(), s, text); sqlerr.Code(err) != code {
+		t.Fatalf("%s: got %v (%s), want %s", text, err, sqlerr.Code(err), code)
+	}
+}
+
+func TestViewFollowsTable(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY, g text, v int);
+		INSERT INTO t VALUES (1, 'a', 10), (2, 'a', NULL), (3, NULL, 5);
+		CREATE MATERIALIZED VIEW m AS SELECT g, count(*) AS n, sum(v) AS s, min(v) AS lo FROM t GROUP BY g`)
+	want(t, s, `SELECT * FROM m`, "NULL|1|5|5", "a|2|10|10")
+	must(t, s, `UPDATE t SET g = 'b' WHERE k = 1; DELETE FROM t WHERE k = 3`)
+	want(t, s, `SELECT * FROM m`, "a|1|NULL|NULL", "b|1|10|10")
+	wantCode(t, s, `INSERT INTO t VALUES (2, 'x', 1)`, sqlerr.UniqueViolation)
+	wantCode(t, s, `INSERT INTO t VALUES (7, 'x', 1), (7, 'y', 1)`, sqlerr.UniqueViolation)
+	wantCode(t, s, `DROP TABLE t`, sqlerr.DependentObjects)
+	must(t, s, `DROP TABLE t CASCADE`)
+	wantCode(t, s, `SELECT * FROM m`, sqlerr.UndefinedTable)
+}
+
+func TestTransactionBlock(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s, o := session(t, db), session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1), (2, 2);
+		CREATE MATERIALIZED VIEW m AS SELECT sum(v) AS s FROM t`)
+	must(t, s, `BEGIN; UPDATE t SET v = 10 WHERE k = 1; SAVEPOINT a; DELETE FROM t WHERE k = 2; INSERT INTO t VALUES (3, 3)`)
+	want(t, s, `SELECT * FROM t`, "1|10", "3|3")
+	want(t, s, `SELECT * FROM m`, "3")
+	want(t, o, `SELECT * FROM t`, "1|1", "2|2")
+	must(t, s, `ROLLBACK TO a`)
+	want(t, s, `SELECT * FROM t`, "1|10", "2|2")
+	must(t, s, `COMMIT`)
+	want(t, o, `SELECT * FROM m`, "12")
+
+	// The second of two transactions that change one row must be retried.
+	must(t, s, `BEGIN; UPDATE t SET v = v + 1 WHERE k = 1`)
+	must(t, o, `UPDATE t SET v = v + 5 WHERE k = 1`)
+	wantCode(t, s, `COMMIT`, sqlerr.SerializationFailure)
+	want(t, s, `SELECT v FROM t WHERE k = 1`, "15")
+
+	// An error makes the block useless until its end.
+	must(t, s, `BEGIN`)
+	wantCode(t, s, `SELECT nothing`, sqlerr.UndefinedColumn)
+	wantCode(t, s, `SELECT 1`, sqlerr.InFailedTransaction)
+	must(t, s, `COMMIT`)
+	want(t, s, `SELECT 1`, "1")
+}
+
+// Increments by many sessions must all count: an UPDATE sees what others have sent.
+func TestConcurrentUpdates(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0);
+		CREATE MATERIALIZED VIEW m AS SELECT max(v) AS v FROM t`)
+	var wg sync.WaitGroup
+	const sessions, each = 8, 25
+	for range sessions {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			o, err := db.Session(SessionOptions{User: "root", Database: DefaultDatabase})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer o.Close()
+			for range each {
+				if _, err := query(context.Background(), o, `UPDATE t SET v = v + 1 WHERE k = 1`); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	want(t, s, `SELECT v FROM m`, fmt.Sprint(sessions*each))
+}
+
+func TestCancelLeavesNothing(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY, v int);
+		INSERT INTO t SELECT g, g FROM generate_series(1, 2000) AS g;
+		SET backfill_rate_limit = 1`)
+	before := len(db.Catalog().Relations())
+	for _, how := range []string{"interrupt", "cancel jobs", "drop"} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := query(ctx, s, `CREATE MATERIALIZED VIEW m AS SELECT v, count(*) FROM t GROUP BY v`)
+			failed <- err
+		}()
+		o := session(t, db)
+		for len(db.building()) == 0 {
+			must(t, o, `FLUSH`)
+		}
+		begin := time.Now()
+		switch how {
+		case "interrupt":
+			stop(errCanceled)
+		case "cancel jobs":
+			must(t, o, fmt.Sprintf(`CANCEL JOBS %d`, db.building()[0].Rel.ID))
+		case "drop":
+			must(t, o, `DROP MATERIALIZED VIEW m`)
+		}
+		if err := <-failed; sqlerr.Code(err) != sqlerr.QueryCanceled {
+			t.Fatalf("%s: got %v", how, err)
+		}
+		stop(nil)
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("%s took %v", how, took)
+		}
+		if n := len(db.Catalog().Relations()); n != before {
+			t.Errorf("%s: %d relations, %d before", how, n, before)
+		}
+		want(t, o, `SHOW JOBS`)
+	}
+	// The table is unharmed, and the name is free again.
+	must(t, s, `SET backfill_rate_limit = DEFAULT; CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t; INSERT INTO t VALUES (0, 0)`)
+	want(t, s, `SELECT n FROM m`, "2001")
+}
+
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY, v int); CREATE TABLE u (v int, w text);
+		INSERT INTO t SELECT g, g % 10 FROM generate_series(1, 1000) AS g;
+		INSERT INTO u VALUES (1, 'one'), (2, 'two'), (2, 'zwei');
+		CREATE MATERIALIZED VIEW m AS SELECT u.w, count(*) AS n FROM t JOIN u ON t.v = u.v GROUP BY u.w;
+		CREATE MATERIALIZED VIEW mm AS SELECT sum(n) AS n FROM m;
+		SET background_ddl = on; SET backfill_rate_limit = 100;
+		CREATE MATERIALIZED VIEW slow AS SELECT v, count(*) AS n FROM t GROUP BY v`)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	s = session(t, db)
+	want(t, s, `SELECT * FROM m`, "one|100", "two|100", "zwei|100")
+	must(t, s, `INSERT INTO t VALUES (2001, 1); ALTER MATERIALIZED VIEW slow SET BACKFILL_RATE_LIMIT = DEFAULT; WAIT`)
+	want(t, s, `SELECT n FROM mm`, "301")
+	want(t, s, `SELECT n FROM slow WHERE v = 1`, "101")
+	want(t, s, `SELECT count(*), sum(n) FROM slow`, "10|1001")
+}
+
+// Rate 0 pauses a backfill; raising it lets it go on.
+func TestRateLimitPauses(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY); INSERT INTO t SELECT g FROM generate_series(1, 500) AS g;
+		SET background_ddl = on; SET backfill_rate_limit = 0;
+		CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t`)
+	for range 5 {
+		must(t, s, `FLUSH`)
+	}
+	want(t, s, `SELECT rows_done FROM rw_catalog.rw_ddl_progress`, "0")
+	must(t, s, `INSERT INTO t VALUES (501); ALTER MATERIALIZED VIEW m SET BACKFILL_RATE_LIMIT = DEFAULT; WAIT`)
+	want(t, s, `SELECT n FROM m`, "501")
+}
+
+// A row that moves in the order leaves and arrives under one key.
+func TestTopNRowMoves(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int, v text); INSERT INTO t VALUES (1, 'b'), (2, 'b'), (3, 'c'), (4, NULL), (5, NULL);
+		CREATE MATERIALIZED VIEW m AS SELECT v FROM t ORDER BY v NULLS FIRST LIMIT 3 OFFSET 1`)
+	want(t, s, `SELECT * FROM m`, "NULL", "b", "b")
+	must(t, s, `UPDATE t SET v = NULL WHERE k IN (1, 2)`)
+	want(t, s, `SELECT * FROM m`, "NULL", "NULL", "NULL")
+}

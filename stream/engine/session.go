@@ -1,0 +1,483 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"streamdb/sql/catalog"
+	"streamdb/sql/chunk"
+	"streamdb/sql/expr"
+	"streamdb/sql/parser"
+	"streamdb/sql/sqlerr"
+	"streamdb/sql/types"
+	"streamdb/storage"
+	"streamdb/stream/batch"
+)
+
+// A Session is one client's conversation. Its methods are called by one
+// goroutine; Cancel and what SHOW PROCESSLIST reads may come from others.
+type Session struct {
+	db       *DB
+	id       uint32
+	secret   uint32
+	user     string
+	database string
+	o        SessionOptions
+	set      *settings
+	style    *types.Style // of set; nil: to be made anew
+	tx       txState
+	last     storage.Epoch // newest epoch that holds a write of this session
+	prepared map[string]*Prepared
+	cursors  map[string]*cursor
+	started  time.Time
+
+	mu      sync.Mutex
+	running string // statement, "" when idle
+	since   time.Time
+	app     string
+	cancel  context.CancelCauseFunc // of the running statement; nil: idle
+}
+
+// A txState is where a session is with respect to transactions.
+type txState struct {
+	*txn          // nil: no transaction block
+	implicit int  // depth of implicit blocks (several statements in one message)
+	failed   bool // an error has made the block useless
+	base     txnBase
+}
+
+// A txnBase is what every statement has, inside a block or not.
+type txnBase struct{ now int64 }
+
+// explicit reports whether writes are held back until a COMMIT.
+func (t *txState) explicit() bool { return t.txn != nil }
+
+// readOnly reports whether writes are refused.
+func (t *txState) isReadOnly() bool { return t.txn != nil && t.txn.readOnly }
+
+// Session opens a session.
+func (db *DB) Session(o SessionOptions) (*Session, error) {
+	if o.User == "" {
+		return nil, sqlerr.New("28000", "no PostgreSQL user name specified in startup packet")
+	}
+	if o.Database == "" {
+		o.Database = o.User
+	}
+	if o.Database != DefaultDatabase {
+		return nil, sqlerr.New(sqlerr.InvalidDatabase, "database %q does not exist", o.Database).WithHint("This server has one database, %q.", DefaultDatabase)
+	}
+	s := &Session{db: db, user: o.User, database: o.Database, o: o, set: newSettings(), prepared: map[string]*Prepared{}, cursors: map[string]*cursor{}, started: db.clock.Now()}
+	s.set.start["session_authorization"] = o.User
+	for name, v := range o.Params {
+		d, err := findSetting(name)
+		if err != nil {
+			return nil, err
+		}
+		if d.readOnly {
+			return nil, sqlerr.New("55P02", "parameter %q cannot be changed", d.name)
+		}
+		if v, err = d.normalize(v); err != nil {
+			return nil, err
+		}
+		s.set.start[strings.ToLower(d.name)] = v
+	}
+	s.app = s.set.get("application_name")
+	db.mu.Lock()
+	db.nextSess++
+	s.id, s.secret = db.nextSess, uint32(db.rng.Uint64())
+	db.sessions[s.id] = s
+	db.mu.Unlock()
+	return s, nil
+}
+
+// DefaultDatabase is the one database of a server.
+const DefaultDatabase = "dev"
+
+// Close rolls back what is open and forgets the session.
+func (s *Session) Close() {
+	s.tx = txState{}
+	for _, c := range s.cursors {
+		c.close()
+	}
+	s.db.mu.Lock()
+	delete(s.db.sessions, s.id)
+	s.db.mu.Unlock()
+}
+
+// ID and Secret identify the session in a CancelRequest.
+func (s *Session) ID() uint32     { return s.id }
+func (s *Session) Secret() uint32 { return s.secret }
+
+// Cancel ends what a session is running, with 57014. A wrong secret is ignored.
+func (db *DB) Cancel(id, secret uint32) {
+	db.mu.Lock()
+	s := db.sessions[id]
+	db.mu.Unlock()
+	if s != nil && s.secret == secret {
+		s.interrupt(errCanceled)
+	}
+}
+
+var errCanceled = sqlerr.New(sqlerr.QueryCanceled, "canceling statement due to user request")
+
+func (s *Session) interrupt(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel(cause)
+	}
+}
+
+// Status is the transaction status of ReadyForQuery: 'I', 'T' or 'E'.
+func (s *Session) Status() byte {
+	switch {
+	case s.tx.failed:
+		return 'E'
+	case s.tx.explicit():
+		return 'T'
+	}
+	return 'I'
+}
+
+// ParameterStatus returns the parameters that clients are told of at the start, in PostgreSQL's order.
+func (s *Session) ParameterStatus() [][2]string {
+	out := make([][2]string, len(reportOrder))
+	for i, n := range reportOrder {
+		out[i] = [2]string{n, s.set.get(n)}
+	}
+	return out
+}
+
+// Style is how values are written for this session.
+func (s *Session) Style() *types.Style {
+	if s.style == nil {
+		s.style = s.set.style(func() int64 { return s.tx.base.now })
+	}
+	return s.style
+}
+
+// setTo changes a setting; local: until the end of the transaction.
+func (s *Session) setTo(name, value string, local bool) error {
+	d, err := findSetting(name)
+	if err != nil {
+		return err
+	}
+	if d.readOnly {
+		return sqlerr.New("55P02", "parameter %q cannot be changed", d.name)
+	}
+	v, err := d.normalize(value)
+	if err != nil {
+		return err
+	}
+	key := strings.ToLower(d.name)
+	if local {
+		if !s.tx.explicit() {
+			s.notice("WARNING", sqlerr.New(sqlerr.NoActiveTransaction, "SET LOCAL can only be used in transaction blocks"))
+			return nil
+		}
+		if _, ok := s.tx.local[key]; !ok {
+			s.tx.local[key] = s.set.get(key)
+		}
+	}
+	if s.tx.explicit() {
+		switch key {
+		case "transaction_read_only":
+			s.tx.readOnly = v == "on"
+		case "transaction_isolation":
+		}
+	}
+	s.assign(key, v)
+	return nil
+}
+
+// assign stores a checked value and tells who must know.
+func (s *Session) assign(key, v string) {
+	old := s.set.get(key)
+	s.set.vals[key] = v
+	s.settingChanged(key, old)
+}
+
+func (s *Session) settingChanged(key, old string) {
+	now := s.set.get(key)
+	if old == now {
+		return
+	}
+	s.style = nil
+	if key == "application_name" {
+		s.mu.Lock()
+		s.app = now
+		s.mu.Unlock()
+	}
+	if d := settingDefs[key]; d.report && s.o.Changed != nil {
+		s.o.Changed(d.name, now)
+	}
+}
+
+// restoreSettings goes back to earlier values.
+func (s *Session) restoreSettings(vals map[string]string) {
+	was := s.set.vals
+	s.set.vals = maps.Clone(vals)
+	for key := range settingDefs {
+		old, ok := was[key]
+		if !ok {
+			if _, has := vals[key]; !has {
+				continue
+			}
+			old = (&settings{vals: was, start: s.set.start}).get(key)
+		}
+		s.settingChanged(key, old)
+	}
+}
+
+// notice sends a message to the client if it asked for its level.
+func (s *Session) notice(severity string, e *sqlerr.Error) {
+	if s.o.Notice == nil {
+		return
+	}
+	rank := map[string]int{"debug5": 0, "debug4": 0, "debug3": 0, "debug2": 0, "debug1": 1, "log": 2, "notice": 3, "info": 9, "warning": 4, "error": 5}
+	if rank[strings.ToLower(severity)] < rank[s.set.get("client_min_messages")] {
+		return
+	}
+	s.o.Notice(&Notice{Severity: severity, Error: *e})
+}
+
+func (s *Session) noticef(format string, args ...any) {
+	s.notice("NOTICE", sqlerr.New("00000", format, args...))
+}
+
+// Parse splits a text into statements.
+func (s *Session) Parse(text string) ([]parser.Statement, error) { return parser.Parse(text) }
+
+// begin opens a transaction block.
+func (s *Session) begin(readOnly bool) {
+	s.tx.txn = &txn{now: s.tx.base.now, readOnly: readOnly, settings: maps.Clone(s.set.vals), local: map[string]string{}, tables: map[catalog.ID]*txnTable{}}
+}
+
+// commit ends the transaction block; a failed one is rolled back. It returns the command tag.
+func (s *Session) commit(ctx context.Context) (string, error) {
+	if s.tx.failed || !s.tx.explicit() {
+		s.rollback()
+		return "ROLLBACK", nil
+	}
+	t := s.tx.txn
+	e, err := t.commit(ctx, s.db, true)
+	if err != nil {
+		s.rollback()
+		return "", err
+	}
+	s.endBlock(t)
+	if e > 0 {
+		s.last = max(s.last, e)
+		if s.set.on("implicit_flush") {
+			if err := s.db.waitEpoch(ctx, e); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "COMMIT", nil
+}
+
+// endBlock leaves the block after a commit: SET LOCAL goes back.
+func (s *Session) endBlock(t *txn) {
+	for key, v := range t.local {
+		s.assign(key, v)
+	}
+	for _, key := range []string{"transaction_isolation", "transaction_read_only"} {
+		old := s.set.get(key)
+		delete(s.set.vals, key)
+		s.settingChanged(key, old)
+	}
+	s.closeCursors(false)
+	s.tx.txn, s.tx.failed = nil, false
+}
+
+// rollback leaves the block and forgets what it did.
+func (s *Session) rollback() {
+	if t := s.tx.txn; t != nil {
+		s.restoreSettings(t.settings)
+	}
+	s.closeCursors(false)
+	s.tx.txn, s.tx.failed = nil, false
+}
+
+// BeginImplicit opens the implicit transaction of several statements that a client
+// sends at once: if one fails, none has happened. A single statement needs none.
+func (s *Session) BeginImplicit() {
+	if !s.tx.explicit() {
+		s.tx.base.now = s.db.now()
+		s.begin(false)
+		s.tx.implicit++
+	}
+}
+
+// EndImplicit ends what BeginImplicit has opened, unless a BEGIN has made it explicit.
+func (s *Session) EndImplicit(ctx context.Context, ok bool) error {
+	if s.tx.implicit == 0 {
+		return nil
+	}
+	s.tx.implicit = 0
+	if !s.tx.explicit() {
+		return nil
+	}
+	if !ok {
+		s.rollback()
+		return nil
+	}
+	_, err := s.commit(ctx)
+	return err
+}
+
+// Fail records that a statement ended with an error: an open block is now of no use.
+func (s *Session) Fail() {
+	if s.tx.explicit() && s.tx.implicit == 0 {
+		s.tx.failed = true
+	}
+}
+
+// exprCtx is what the session's expressions may depend on.
+func (s *Session) exprCtx(params []types.Datum) *expr.Ctx {
+	return &expr.Ctx{Style: s.Style(), Params: params, Now: s.tx.base.now, Sys: &system{s}, Seed: s.db.seed}
+}
+
+// snapshot pins the newest committed epoch, no older than the session's own last write.
+func (s *Session) snapshot(ctx context.Context) (*storage.Snapshot, error) {
+	if s.last > s.db.store.Committed() && s.set.on("implicit_flush") {
+		if err := s.db.coord.Wait(ctx, s.last); err != nil {
+			return nil, err
+		}
+	}
+	return s.db.store.Latest()
+}
+
+// overlay is what the session's transaction has done to a table; nil: nothing.
+func (s *Session) overlay(r *catalog.Relation) *batch.Overlay {
+	if !s.tx.explicit() {
+		return nil
+	}
+	if tt := s.tx.tables[r.ID]; tt != nil && tt.over.Len() > 0 {
+		return tt.over
+	}
+	return nil
+}
+
+// guard runs a statement with its time limit, cancellation and bookkeeping. done must be called at its end.
+func (s *Session) guard(ctx context.Context, text string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var timer *time.Timer
+	if d := s.set.duration("statement_timeout"); d > 0 {
+		timer = time.AfterFunc(d, func() {
+			cancel(sqlerr.New(sqlerr.QueryCanceled, "canceling statement due to statement timeout"))
+		})
+	}
+	s.mu.Lock()
+	s.running, s.since, s.cancel = text, s.db.clock.Now(), cancel
+	s.mu.Unlock()
+	begin := s.db.clock.Now()
+	return ctx, func() {
+		if timer != nil {
+			timer.Stop()
+		}
+		s.mu.Lock()
+		s.running, s.cancel = "", nil
+		s.mu.Unlock()
+		cancel(nil)
+		s.db.metrics.QuerySeconds.Observe(s.db.clock.Now().Sub(begin).Seconds())
+	}
+}
+
+// cause turns the error of an interrupted statement into the reason it was interrupted for.
+func cause(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if c := context.Cause(ctx); c != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		if errors.Is(c, context.Canceled) {
+			return errCanceled
+		}
+		return c
+	}
+	return err
+}
+
+// run starts a plan at the session's snapshot.
+func (s *Session) run(ctx context.Context, n planNode, ectx *expr.Ctx, overlay func(*catalog.Relation) *batch.Overlay) (batch.Iterator, error) {
+	snap, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	it, err := batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
+	if err != nil {
+		snap.Close()
+		return nil, err
+	}
+	return &pinned{it, snap}, nil
+}
+
+// A pinned iterator keeps its snapshot open until it is closed.
+type pinned struct {
+	batch.Iterator
+	snap *storage.Snapshot
+}
+
+func (p *pinned) Close() {
+	p.Iterator.Close()
+	p.snap.Close()
+}
+
+// usable says whether a relation may be read or written: its job must run.
+func (db *DB) usable(r *catalog.Relation) error {
+	if cur := db.Catalog().ByID(r.ID); cur != nil {
+		r = cur
+	}
+	if r.Failed == "" {
+		return nil
+	}
+	return sqlerr.New(sqlerr.NotPrepared, "%s %q has stopped: %s", kindName(r.Kind), r.Name, r.Failed).
+		WithHint("Drop it and create it again; SELECT * FROM rw_catalog.rw_job_errors shows all that have stopped.")
+}
+
+func kindName(k catalog.Kind) string {
+	switch k {
+	case catalog.Table, catalog.System:
+		return "table"
+	case catalog.View:
+		return "view"
+	case catalog.MaterializedView:
+		return "materialized view"
+	case catalog.Index:
+		return "index"
+	case catalog.Source:
+		return "source"
+	case catalog.Sink:
+		return "sink"
+	}
+	return fmt.Sprintf("relation of kind %d", k)
+}
+
+// tag makes the function that gives a fixed command tag.
+func tag(t string) func(int64) string { return func(int64) string { return t } }
+
+// done is the result of a statement without rows.
+func done(t string) *Result { return &Result{tag: tag(t)} }
+
+// rowsResult is a result whose rows are there already.
+func rowsResult(t string, cols []ResultColumn, rows ...*chunk.Chunk) *Result {
+	i := 0
+	return &Result{Columns: cols, tag: func(n int64) string {
+		if strings.HasSuffix(t, " ") {
+			return fmt.Sprint(t, n)
+		}
+		return t
+	}, next: func(context.Context) (*chunk.Chunk, error) {
+		if i == len(rows) {
+			return nil, nil
+		}
+		i++
+		return rows[i-1], nil
+	}}
+}

@@ -1,0 +1,77 @@
+package syscat
+
+import (
+	_ "embed"
+	"strconv"
+	"strings"
+	"sync"
+
+	"streamdb/sql/types"
+)
+
+//go:embed data/types.txt
+var typeText string
+
+// typeFuncs are PostgreSQL's functions behind a type, by OID.
+type typeFuncs struct {
+	input, output, receive, send, modIn, modOut, analyze, subscript, collation int64
+}
+
+var typeFuncsByOID = sync.OnceValue(func() map[uint32]typeFuncs {
+	m := map[uint32]typeFuncs{}
+	for line := range dataLines(typeText) {
+		f := numbers(line)
+		m[uint32(f[0])] = typeFuncs{f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9]}
+	}
+	return m
+})
+
+// numbers are the blank-separated numbers of a line of data.
+func numbers(line string) []int64 {
+	fields := strings.Fields(line)
+	out := make([]int64, len(fields))
+	for i, f := range fields {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			panic("syscat: " + line)
+		}
+		out[i] = n
+	}
+	return out
+}
+
+// typeFunc makes a column of one of a type's functions.
+func typeFunc(which func(typeFuncs) int64) column[types.Info] {
+	return num(func(t *types.Info) int64 { return which(typeFuncsByOID()[t.OID]) })
+}
+
+func typeSources() map[string]source {
+	return map[string]source{
+		"pg_catalog.pg_type": &table[types.Info]{
+			rows: func(*world, Info) []types.Info { return types.All() },
+			cols: map[string]column[types.Info]{
+				"oid":            num(func(t *types.Info) int64 { return int64(t.OID) }),
+				"typname":        str(func(t *types.Info) string { return t.Name }),
+				"typlen":         num(func(t *types.Info) int64 { return int64(t.Len) }),
+				"typbyval":       flag(func(t *types.Info) bool { return t.ByVal }),
+				"typtype":        str(func(t *types.Info) string { return string(t.Kind) }),
+				"typcategory":    str(func(t *types.Info) string { return string(t.Category) }),
+				"typispreferred": flag(func(t *types.Info) bool { return t.Preferred }),
+				"typelem":        num(func(t *types.Info) int64 { return int64(t.Elem) }),
+				"typarray":       num(func(t *types.Info) int64 { return int64(t.Array) }),
+				"typalign":       str(func(t *types.Info) string { return string(t.Align) }),
+				"typstorage":     str(func(t *types.Info) string { return string(t.Storage) }),
+				"typinput":       typeFunc(func(f typeFuncs) int64 { return f.input }),
+				"typoutput":      typeFunc(func(f typeFuncs) int64 { return f.output }),
+				"typreceive":     typeFunc(func(f typeFuncs) int64 { return f.receive }),
+				"typsend":        typeFunc(func(f typeFuncs) int64 { return f.send }),
+				"typmodin":       typeFunc(func(f typeFuncs) int64 { return f.modIn }),
+				"typmodout":      typeFunc(func(f typeFuncs) int64 { return f.modOut }),
+				"typanalyze":     typeFunc(func(f typeFuncs) int64 { return f.analyze }),
+				"typsubscript":   typeFunc(func(f typeFuncs) int64 { return f.subscript }),
+				"typcollation":   typeFunc(func(f typeFuncs) int64 { return f.collation }),
+			},
+			fixed: map[string]any{"typnamespace": catalogSchema, "typowner": rootRole, "typisdefined": true, "typdelim": ",", "typtypmod": -1},
+		},
+	}
+}

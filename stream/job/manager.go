@@ -1,0 +1,387 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"streamdb/planner/plan"
+	"streamdb/sql/catalog"
+	"streamdb/sql/expr"
+	"streamdb/storage"
+	"streamdb/stream"
+	"streamdb/stream/connector"
+	"streamdb/stream/exec"
+)
+
+// DefaultVnodes is the number of vnodes of a relation: the most actors it can
+// have. A range read across all costs one seek each.
+const DefaultVnodes = 64
+
+// Options of a Manager; zero values are filled in by NewManager where noted.
+type Options struct {
+	Store    *storage.Store
+	Clock    storage.Clock
+	Logger   *slog.Logger
+	Metrics  *Metrics
+	Exec     *exec.Metrics
+	Cache    *exec.Budget
+	Interval time.Duration // between barriers while something is active; 0: 100 ms
+	// ChunkSize is the rows of a chunk that a scan or operator emits; 0: 1024.
+	ChunkSize int
+	ExprCtx   func(rel *catalog.Relation) *expr.Ctx // what the expressions of a job may depend on
+	Fatal     func(error)                           // an epoch could not be made durable: the process must end
+	// Failed is told, on its own goroutine, of jobs that have stopped with an error, the first one first.
+	Failed  func(rels []catalog.ID, err error)
+	Seed    uint64
+	Drivers []connector.Driver // of sources
+}
+
+// A Manager owns the running jobs.
+type Manager struct {
+	store    *storage.Store
+	clock    storage.Clock
+	log      *slog.Logger
+	metrics  *Metrics
+	execM    *exec.Metrics
+	cache    *exec.Budget
+	chunk    int
+	exprCtx  func(*catalog.Relation) *expr.Ctx
+	failed   func([]catalog.ID, error)
+	seed     uint64
+	drivers  []connector.Driver
+	coord    *Coordinator
+	actorSeq atomic.Uint32
+	failures sync.WaitGroup
+
+	mu      sync.Mutex
+	jobs    map[catalog.ID]*Job
+	paused  bool // all backfills
+	closing bool
+}
+
+// NewManager starts a manager without jobs.
+func NewManager(o Options) *Manager {
+	if o.Interval == 0 {
+		o.Interval = 100 * time.Millisecond
+	}
+	if o.ChunkSize == 0 {
+		o.ChunkSize = 1024
+	}
+	m := &Manager{store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
+		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{}}
+	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
+	m.coord.mu.Lock()
+	m.coord.onCommit = m.committed
+	m.coord.mu.Unlock()
+	return m
+}
+
+// Coordinator gives access to epochs: writing, flushing and waiting.
+func (m *Manager) Coordinator() *Coordinator { return m.coord }
+
+func (m *Manager) nextActor() stream.ActorID { return stream.ActorID(m.actorSeq.Add(1)) }
+
+// env is what the executors of an actor share.
+func (m *Manager) env(j *Job, f *fragment, a *actor, set storage.VnodeSet, vnodes int) *exec.Env {
+	return &exec.Env{
+		Store: m.store, In: a.in, Vnodes: set, VnodeCount: vnodes,
+		Job: j.Rel.ID, Fragment: f.plan.ID, Actor: a.id,
+		ChunkSize: m.chunk, Cache: m.cache, Clock: m.clock, Metrics: m.execM,
+		Logger:        logJob(m.log, j.Rel).With("fragment", uint32(f.plan.ID), "actor", uint32(a.id)),
+		WaitCommitted: m.coord.Wait,
+		Progress:      f.progress, Limiter: f.limiter, Waiting: !f.started.Load(), GlobalPause: m.paused,
+		ExprCtx:   func() *expr.Ctx { return m.exprCtx(j.Rel) },
+		ExprError: func(op string, err error) { j.exprError(m, op, err) },
+		Seed:      m.seed + uint64(a.id),
+	}
+}
+
+// openSource gives a source's actor i of n its reader and its splits, which go round.
+func (m *Manager) openSource(env *exec.Env, src *catalog.Relation, i, n int) error {
+	name, _ := connector.Option(src, "connector")
+	at := slices.IndexFunc(m.drivers, func(d connector.Driver) bool { return d.Name == name })
+	if at < 0 {
+		return fmt.Errorf("source %q: there is no connector %q", src.Name, name)
+	}
+	splits, err := m.drivers[at].Splits(src)
+	if err != nil {
+		return fmt.Errorf("source %q: %w", src.Name, err)
+	}
+	for k, s := range splits {
+		if k%n == i {
+			env.Splits = append(env.Splits, s)
+		}
+	}
+	env.Source, err = m.drivers[at].Reader(src, uint64(src.ID))
+	return err
+}
+
+// Job returns a running or failed job; nil: there is none.
+func (m *Manager) Job(id catalog.ID) *Job {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.jobs[id]
+}
+
+// Jobs returns all jobs by ID.
+func (m *Manager) Jobs() []*Job {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*Job, 0, len(m.jobs))
+	for _, j := range m.jobs {
+		out = append(out, j)
+	}
+	slices.SortFunc(out, func(a, b *Job) int { return int(a.Rel.ID) - int(b.Rel.ID) })
+	return out
+}
+
+// Create starts a job and connects it to the jobs it reads; stage is called with
+// the epoch of its first barrier, to commit its catalog entry with. Create returns
+// when that epoch is committed; the backfill goes on (see Job.Built).
+func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Graph, parallelism int, stage func(storage.Epoch)) (*Job, error) {
+	m.mu.Lock()
+	if m.closing {
+		m.mu.Unlock()
+		return nil, errClosing
+	}
+	j, err := m.build(rel, g, parallelism)
+	if err == nil {
+		err = m.connect(j)
+	}
+	if err != nil {
+		m.mu.Unlock()
+		return nil, err
+	}
+	m.jobs[rel.ID] = j
+	m.mu.Unlock()
+	mut := &stream.Mutation{Add: map[stream.ActorID][]*stream.Dispatcher{}}
+	for _, l := range j.ups {
+		for a, d := range l.disp {
+			mut.Add[a] = append(mut.Add[a], d...)
+		}
+	}
+	m.activate(j)
+	m.start(j)
+	e, err := m.coord.Submit(Command{Mutation: mut, Stage: stage, Expect: j.ids(), Heads: j.heads()})
+	if err == nil {
+		err = m.coord.Wait(ctx, e)
+	}
+	if err == nil {
+		err = j.Err()
+	}
+	return j, err
+}
+
+// activate makes the coordinator send barriers by the clock while j backfills or reads a connector.
+func (m *Manager) activate(j *Job) {
+	building := false
+	for _, f := range j.order {
+		building = building || f.progress != nil
+	}
+	active := building || j.source
+	j.mu.Lock()
+	j.finished, j.active = !building, active
+	j.mu.Unlock()
+	if !building {
+		close(j.built)
+	}
+	if active {
+		m.coord.Activate(1)
+	}
+}
+
+// A Restored job is one that the catalog says must run.
+type Restored struct {
+	Rel         *catalog.Relation
+	Graph       *plan.Graph
+	Parallelism int
+}
+
+// Restore starts the given jobs, upstream ones first, all with one barrier.
+func (m *Manager) Restore(ctx context.Context, all []Restored) error {
+	m.mu.Lock()
+	cmd := Command{}
+	var started []*Job
+	for _, r := range all {
+		j, err := m.build(r.Rel, r.Graph, r.Parallelism)
+		if err == nil {
+			err = m.connect(j)
+		}
+		if err != nil {
+			m.mu.Unlock()
+			return fmt.Errorf("restore %q: %w", r.Rel.Name, err)
+		}
+		for _, l := range j.ups {
+			up := m.jobs[l.up.Rel]
+			for _, a := range up.actors {
+				a.run.Out = append(a.run.Out, l.disp[a.id]...)
+			}
+		}
+		m.jobs[r.Rel.ID] = j
+		started = append(started, j)
+		cmd.Expect = append(cmd.Expect, j.ids()...)
+		cmd.Heads = append(cmd.Heads, j.heads()...)
+	}
+	m.mu.Unlock()
+	for _, j := range started {
+		m.activate(j)
+		m.start(j)
+	}
+	if len(started) == 0 {
+		return nil
+	}
+	e, err := m.coord.Submit(cmd)
+	if err != nil {
+		return err
+	}
+	return m.coord.Wait(ctx, e)
+}
+
+// Remove takes a job down at once and forgets it. Its rows stay until the caller drops them.
+func (m *Manager) Remove(id catalog.ID, cause error) {
+	m.mu.Lock()
+	j := m.jobs[id]
+	delete(m.jobs, id)
+	m.mu.Unlock()
+	if j == nil {
+		return
+	}
+	m.stop(j, cause)
+	j.wg.Wait()
+}
+
+// fail stops the job of an actor that ended with an error, and all jobs that read it.
+func (m *Manager) fail(j *Job, a *actor, err error) {
+	var p *stream.PanicError
+	if errors.As(err, &p) {
+		m.log.Error("actor panicked", "job", j.Rel.Name, "actor", a.id, "panic", p.Value, "stack", string(p.Stack))
+	}
+	m.failures.Add(1)
+	go func() {
+		defer m.failures.Done()
+		m.mu.Lock()
+		if m.closing || m.jobs[j.Rel.ID] != j || j.Err() != nil {
+			m.mu.Unlock()
+			return
+		}
+		down := m.readers(j)
+		m.mu.Unlock()
+		m.metrics.Failures.Inc()
+		m.log.Error("job stopped", "job", j.Rel.Name, "err", err)
+		var ids []catalog.ID
+		for i, d := range down {
+			cause := err
+			if i > 0 {
+				cause = fmt.Errorf("%q, which it reads, has stopped: %w", j.Rel.Name, err)
+			}
+			m.stop(d, cause)
+			ids = append(ids, d.Rel.ID)
+		}
+		if m.failed != nil {
+			m.failed(ids, err)
+		}
+	}()
+}
+
+// readers returns j and all jobs that read it, directly or not, j first.
+func (m *Manager) readers(j *Job) []*Job {
+	out := []*Job{j}
+	for i := 0; i < len(out); i++ {
+		for _, id := range sortedIDs(m.jobs) {
+			d := m.jobs[id]
+			if slices.Contains(out, d) {
+				continue
+			}
+			for _, u := range d.Graph.Upstreams {
+				if u.Rel == out[i].Rel.ID {
+					out = append(out, d)
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+func sortedIDs(m map[catalog.ID]*Job) []catalog.ID {
+	ids := make([]catalog.ID, 0, len(m))
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Throttle changes the backfill rate of a job, in rows per second; it returns when the change is in force.
+func (m *Manager) Throttle(ctx context.Context, id catalog.ID, rate int64, stage func(storage.Epoch)) error {
+	if j := m.Job(id); j != nil {
+		j.mu.Lock()
+		j.rate = rate
+		j.mu.Unlock()
+	}
+	e, err := m.coord.Submit(Command{Mutation: &stream.Mutation{Throttle: map[catalog.ID]int64{id: rate}}, Stage: stage})
+	if err != nil {
+		return err
+	}
+	return m.coord.Wait(ctx, e)
+}
+
+// Pause stops the backfills of all jobs, and Resume (pause false) lets them go on.
+func (m *Manager) Pause(ctx context.Context, pause bool) error {
+	m.mu.Lock()
+	m.paused = pause
+	m.mu.Unlock()
+	e, err := m.coord.Submit(Command{Mutation: &stream.Mutation{Pause: pause, Resume: !pause}})
+	if err != nil {
+		return err
+	}
+	return m.coord.Wait(ctx, e)
+}
+
+// Ports returns where a table's job takes what is written into the table: one
+// port an actor, and for each vnode the index of its port.
+func (m *Manager) Ports(id catalog.ID) (ports []stream.Port, owner []uint16, err error) {
+	j := m.Job(id)
+	if j == nil {
+		return nil, nil, fmt.Errorf("relation %d has no job", id)
+	}
+	if err := j.Err(); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range j.order {
+		if _, ok := f.head.(*plan.StreamDML); ok {
+			for _, a := range f.actors {
+				ports = append(ports, a.heads[0])
+			}
+			return ports, f.owner, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("relation %q takes no rows", j.Rel.Name)
+}
+
+var errClosing = errors.New("the server is shutting down")
+
+// Close takes all jobs down and stops the coordinator. What is not committed is lost, as by a crash.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closing = true
+	jobs := make([]*Job, 0, len(m.jobs))
+	for _, id := range sortedIDs(m.jobs) {
+		jobs = append(jobs, m.jobs[id])
+	}
+	m.mu.Unlock()
+	m.coord.Close(errClosing)
+	for _, j := range jobs {
+		m.stop(j, errClosing)
+	}
+	for _, j := range jobs {
+		j.wg.Wait()
+	}
+	m.failures.Wait()
+}

@@ -1,0 +1,165 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"streamdb/planner/plan"
+	"streamdb/sql/catalog"
+	"streamdb/storage"
+	"streamdb/stream"
+)
+
+// A FragmentReport is how far one scan or locality provider has come.
+type FragmentReport struct {
+	Fragment    plan.FragmentID
+	Upstream    catalog.ID // the relation a scan reads; 0: a locality provider
+	Phase       stream.Phase
+	Done, Total int64
+	Actors      int
+	Finished    int
+	WaitsFor    []plan.FragmentID
+}
+
+// A Report is how far a job's backfills have come.
+type Report struct {
+	Rel         *catalog.Relation
+	Started     time.Time
+	Done, Total int64         // rows over all scans and locality providers
+	RowsPerSec  float64       // over the last few seconds
+	Left        time.Duration // until done at that speed; < 0: unknown
+	Rate        int64         // the limit in force
+	Finished    bool
+	Err         error
+	Fragments   []FragmentReport
+	WaitsFor    string // what keeps it from going faster; "": nothing
+}
+
+// A rateSample smooths the speed of a backfill.
+type rateSample struct {
+	at   time.Time
+	done int64
+	rate float64
+}
+
+// Report tells how far the job has come.
+func (m *Manager) Report(j *Job) Report {
+	j.mu.Lock()
+	r := Report{Rel: j.Rel, Started: j.started, Rate: j.rate, Finished: j.finished, Err: j.err, Left: -1}
+	j.mu.Unlock()
+	for _, f := range j.order {
+		p := f.progress
+		if p == nil {
+			continue
+		}
+		fr := FragmentReport{Fragment: f.plan.ID, Phase: stream.Phase(p.Phase.Load()), Done: p.Done.Load(), Total: p.Total.Load(), Actors: int(p.Actors), Finished: int(p.Finished.Load())}
+		if fr.Finished == fr.Actors {
+			fr.Phase = stream.PhaseDone
+		}
+		if s := scanOf(f.plan.Root); s != nil {
+			fr.Upstream = s.Table.ID
+		}
+		if !f.started.Load() {
+			for _, d := range j.Graph.BackfillOrder[f.plan.ID] {
+				if !j.frags[d].finished() {
+					fr.WaitsFor = append(fr.WaitsFor, d)
+				}
+			}
+		}
+		fr.Total = max(fr.Total, fr.Done)
+		r.Done += fr.Done
+		r.Total += fr.Total
+		r.Fragments = append(r.Fragments, fr)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := m.clock.Now()
+	s := &j.sample
+	switch since := now.Sub(s.at); {
+	case s.at.IsZero():
+		*s = rateSample{at: now, done: r.Done}
+	case since >= 500*time.Millisecond:
+		v := float64(r.Done-s.done) / since.Seconds()
+		if s.rate > 0 {
+			v = 0.6*v + 0.4*s.rate
+		}
+		*s = rateSample{now, r.Done, v}
+	}
+	r.RowsPerSec = s.rate
+	if s.rate > 0 {
+		r.Left = time.Duration(float64(r.Total-r.Done) / s.rate * float64(time.Second))
+	}
+	switch {
+	case r.Finished:
+		r.Left = 0
+	case r.Rate == stream.Paused:
+		r.WaitsFor = "paused: backfill_rate_limit = 0"
+	case r.Rate > 0:
+		r.WaitsFor = fmt.Sprintf("backfill_rate_limit = %d", r.Rate)
+	}
+	return r
+}
+
+func (f *fragment) finished() bool {
+	return f.progress == nil || f.progress.Finished.Load() >= f.progress.Actors
+}
+
+func scanOf(n plan.Stream) *plan.StreamTableScan {
+	if s, ok := n.(*plan.StreamTableScan); ok {
+		return s
+	}
+	for _, in := range n.Inputs() {
+		if s := scanOf(in); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// committed is called after each epoch: it lets fragments start whose
+// predecessors are done, and tells those who wait for a job that it is built.
+func (m *Manager) committed(storage.Epoch) *stream.Mutation {
+	var mut *stream.Mutation
+	for _, j := range m.Jobs() {
+		j.mu.Lock()
+		skip := j.finished
+		j.mu.Unlock()
+		if skip {
+			continue
+		}
+		all := true
+		for _, f := range j.order {
+			all = all && f.finished()
+			if f.started.Load() {
+				continue
+			}
+			if !slices.ContainsFunc(j.Graph.BackfillOrder[f.plan.ID], func(id plan.FragmentID) bool { return !j.frags[id].finished() }) {
+				f.started.Store(true)
+				if mut == nil {
+					mut = &stream.Mutation{StartBackfill: map[stream.FragmentKey]bool{}}
+				}
+				mut.StartBackfill[f.key] = true
+			}
+		}
+		if all {
+			m.finish(j)
+		}
+	}
+	return mut
+}
+
+func (m *Manager) finish(j *Job) {
+	j.mu.Lock()
+	first := !j.finished
+	idle := first && j.active && !j.source
+	j.finished = true
+	j.active = j.active && !idle
+	j.mu.Unlock()
+	if first {
+		close(j.built)
+	}
+	if idle {
+		m.coord.Activate(-1)
+	}
+}
