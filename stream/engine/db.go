@@ -19,6 +19,8 @@ import (
 	"streamdb/sql/catalog"
 	"streamdb/sql/sqlerr"
 	"streamdb/storage"
+	"streamdb/stream/connector"
+	"streamdb/stream/connector/datagen"
 	"streamdb/stream/engine/syscat"
 	"streamdb/stream/exec"
 	"streamdb/stream/job"
@@ -60,22 +62,27 @@ type DB struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu       sync.Mutex
-	writers  map[catalog.ID]*tableWriter
-	sessions map[uint32]*Session
-	nextSess uint32
-	rng      *rand.Rand
+	mu          sync.Mutex
+	writers     map[catalog.ID]*tableWriter
+	sessions    map[uint32]*Session
+	nextSess    uint32
+	rowReserved uint64 // row ids below it may be given out
+	rng         *rand.Rand
 }
 
 type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now() }
 
+// drivers are the connectors that sources can name.
+var drivers = []connector.Driver{datagen.Driver()}
+
 // Keys under storage.TagCatalog: a prefix byte and what it names.
 const (
 	keyRelation = 'r' // ‖ ID, big endian → Relation as JSON
 	keySchema   = 's' // ‖ name → empty
 	keyNextID   = 'n' // → next ID, big endian
+	keyRowIDs   = 'i' // → no row id at or above it was given out, big endian
 )
 
 var systemSchemas = []string{"information_schema", "pg_catalog", "public", "rw_catalog"}
@@ -107,7 +114,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
 		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
-		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed})
+		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {
 		db.jobs.Close()
@@ -195,6 +202,9 @@ func (db *DB) restore(ctx context.Context) error {
 			schemas = append(schemas, string(kv.Key[1:]))
 		case keyNextID:
 			db.nextID = catalog.ID(binary.BigEndian.Uint32(kv.Val))
+		case keyRowIDs:
+			db.rowReserved = binary.BigEndian.Uint64(kv.Val)
+			db.rowSeq.Store(db.rowReserved)
 		case keyRelation:
 			r := &catalog.Relation{}
 			if err := json.Unmarshal(kv.Val, r); err != nil {

@@ -412,6 +412,11 @@ func (s *Session) createTable(ctx context.Context, stmt parser.Statement, c crea
 	}
 	rel.With, rel.Background, rel.RateLimit = with, false, nil
 	rel.Definition = stmt.Text
+	if withOption(rel, "connector") != "" {
+		if err := checkConnector(rel); err != nil {
+			return nil, err
+		}
+	}
 	_, err = s.startJob(ctx, rel, nil)
 	if err != nil {
 		return nil, err
@@ -442,7 +447,7 @@ func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.
 	text, _ := parser.DefiningQuery(&stmt)
 	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.View, Definition: text, Owner: s.user, SearchPath: s.searchPath()}
 	var err error
-	if rel.Columns, rel.DependsOn, err = s.viewColumns(v.Query, v.Aliases); err != nil {
+	if rel.Columns, rel.DependsOn, err = s.viewColumns(v.Query, v.Aliases, false); err != nil {
 		return nil, err
 	}
 	if old != nil {
@@ -476,9 +481,10 @@ func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.
 }
 
 // viewColumns binds a view's query for its columns and what it reads.
-func (s *Session) viewColumns(query *ast.Node, aliases []*ast.Node) ([]catalog.Column, []catalog.ID, error) {
+func (s *Session) viewColumns(query *ast.Node, aliases []*ast.Node, streaming bool) ([]catalog.Column, []catalog.ID, error) {
 	var deps []catalog.ID
 	o := s.bindOptions(nil)
+	o.Streaming = streaming
 	o.OnRelation = func(r *catalog.Relation) {
 		if r.Kind != catalog.System && !slices.Contains(deps, r.ID) {
 			deps = append(deps, r.ID)
@@ -531,12 +537,12 @@ func (s *Session) createMaterializedView(ctx context.Context, stmt parser.Statem
 	}
 	text, offset := parser.DefiningQuery(&stmt)
 	if names := v.Into.ColNames; len(names) > 0 {
-		cols, _, err := s.viewColumns(v.Query, names)
+		cols, _, err := s.viewColumns(v.Query, names, true)
 		if err != nil {
 			return nil, err
 		}
 		text = "SELECT * FROM (" + text + ") AS _v(" + quotedNames(cols) + ")"
-	} else if _, _, err := s.viewColumns(v.Query, nil); err != nil {
+	} else if _, _, err := s.viewColumns(v.Query, nil, true); err != nil {
 		return nil, err
 	}
 	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.MaterializedView, Definition: text, Conflict: catalog.ConflictNone}
@@ -684,15 +690,18 @@ func withOption(r *catalog.Relation, name string) string {
 	return ""
 }
 
+// checkConnector refuses a connector that is not there, and options that it does not take.
 func checkConnector(r *catalog.Relation) error {
-	switch name := withOption(r, "connector"); name {
-	case "datagen":
-		return nil
-	case "":
-		return sqlerr.New(sqlerr.InvalidParameter, "a source needs the option %q", "connector").WithHint("CREATE SOURCE … WITH (connector = 'datagen').")
-	default:
-		return sqlerr.Unsupported("the source connector %q", name).WithHint("Source connectors: datagen.")
+	name := withOption(r, "connector")
+	var names []string
+	for _, d := range drivers {
+		if d.Name == name {
+			_, err := d.Splits(r)
+			return err
+		}
+		names = append(names, d.Name)
 	}
+	return sqlerr.Unsupported("the source connector %q", name).WithHint("Source connectors: %s.", strings.Join(names, ", "))
 }
 
 // notInBlock refuses what cannot be taken back inside a transaction block.

@@ -358,7 +358,7 @@ func (x *topN) flush(emit stream.Emit) error {
 	}
 	clear(x.dirty)
 	x.dirty = x.dirty[:0]
-	if err := out.send(); err != nil {
+	if err := out.finish(); err != nil {
 		return err
 	}
 	for over := x.quota.set(x.bytes); over > 0 && x.least != nil; {
@@ -417,32 +417,50 @@ type topOut struct {
 	emit    stream.Emit
 	c       *chunk.Chunk
 	deletes bool
+	arrive  []topRow
 }
 
-// difference emits what leads from one window to another; both are in key order.
+// difference finds what leads from one window to another; both are in key order.
+// Rows that leave are emitted at once; those that arrive wait for send, since a row
+// that moved in the order does both, and downstream it is one row with one key.
 func (o *topOut) difference(old, now []topRow) error {
 	for len(old) > 0 || len(now) > 0 {
-		var err error
+		gone, come := false, false
 		switch {
 		case len(now) == 0 || len(old) > 0 && old[0].key < now[0].key:
-			err = o.add(chunk.Delete, old[0])
-			old = old[1:]
+			gone = true
 		case len(old) == 0 || now[0].key < old[0].key:
-			err = o.add(chunk.Insert, now[0])
-			now = now[1:]
+			come = true
 		default:
-			if old[0].val != now[0].val {
-				if err = o.add(chunk.Delete, old[0]); err == nil {
-					err = o.add(chunk.Insert, now[0])
-				}
+			changed := old[0].val != now[0].val
+			gone, come = changed, changed
+			if !changed {
+				old, now = old[1:], now[1:]
 			}
-			old, now = old[1:], now[1:]
 		}
-		if err != nil {
-			return err
+		if gone {
+			if err := o.add(chunk.Delete, old[0]); err != nil {
+				return err
+			}
+			old = old[1:]
+		}
+		if come {
+			o.arrive = append(o.arrive, now[0])
+			now = now[1:]
 		}
 	}
 	return nil
+}
+
+// finish emits the rows that arrive, and what is left.
+func (o *topOut) finish() error {
+	for _, r := range o.arrive {
+		if err := o.add(chunk.Insert, r); err != nil {
+			return err
+		}
+	}
+	o.arrive = nil
+	return o.send()
 }
 
 func (o *topOut) add(op chunk.Op, r topRow) error {

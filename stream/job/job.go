@@ -130,12 +130,16 @@ func (m *Manager) build(rel *catalog.Relation, g *plan.Graph, parallelism int) (
 			}
 			a.env = m.env(j, f, a, set, vnodes)
 			a.env.Single = pf.Single
-			switch f.head.(type) {
-			case *plan.StreamDML, *plan.StreamSource, *plan.StreamValues:
-				a.heads = append(a.heads, stream.Port{In: a.in, Channel: a.in.Open(0)})
-				if _, ok := f.head.(*plan.StreamSource); ok {
-					j.source = true
+			switch h := f.head.(type) {
+			case *plan.StreamSource:
+				j.source = true
+				if err := m.openSource(a.env, h.Rel, i, n); err != nil {
+					cancel(nil)
+					return nil, err
 				}
+				a.heads = append(a.heads, stream.Port{In: a.in, Channel: a.in.Open(0)})
+			case *plan.StreamDML, *plan.StreamValues:
+				a.heads = append(a.heads, stream.Port{In: a.in, Channel: a.in.Open(0)})
 			}
 			f.actors = append(f.actors, a)
 			j.actors = append(j.actors, a)

@@ -15,6 +15,7 @@ import (
 	"streamdb/sql/expr"
 	"streamdb/storage"
 	"streamdb/stream"
+	"streamdb/stream/connector"
 	"streamdb/stream/exec"
 )
 
@@ -36,8 +37,9 @@ type Options struct {
 	ExprCtx   func(rel *catalog.Relation) *expr.Ctx // what the expressions of a job may depend on
 	Fatal     func(error)                           // an epoch could not be made durable: the process must end
 	// Failed is told, on its own goroutine, of jobs that have stopped with an error, the first one first.
-	Failed func(rels []catalog.ID, err error)
-	Seed   uint64
+	Failed  func(rels []catalog.ID, err error)
+	Seed    uint64
+	Drivers []connector.Driver // of sources
 }
 
 // A Manager owns the running jobs.
@@ -52,6 +54,7 @@ type Manager struct {
 	exprCtx  func(*catalog.Relation) *expr.Ctx
 	failed   func([]catalog.ID, error)
 	seed     uint64
+	drivers  []connector.Driver
 	coord    *Coordinator
 	actorSeq atomic.Uint32
 	failures sync.WaitGroup
@@ -71,7 +74,7 @@ func NewManager(o Options) *Manager {
 		o.ChunkSize = 1024
 	}
 	m := &Manager{store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
-		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, jobs: map[catalog.ID]*Job{}}
+		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{}}
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
 	m.coord.mu.Lock()
 	m.coord.onCommit = m.committed
@@ -97,6 +100,26 @@ func (m *Manager) env(j *Job, f *fragment, a *actor, set storage.VnodeSet, vnode
 		ExprError: func(op string, err error) { j.exprError(m, op, err) },
 		Seed:      m.seed + uint64(a.id),
 	}
+}
+
+// openSource gives a source's actor i of n its reader and its splits, which go round.
+func (m *Manager) openSource(env *exec.Env, src *catalog.Relation, i, n int) error {
+	name, _ := connector.Option(src, "connector")
+	at := slices.IndexFunc(m.drivers, func(d connector.Driver) bool { return d.Name == name })
+	if at < 0 {
+		return fmt.Errorf("source %q: there is no connector %q", src.Name, name)
+	}
+	splits, err := m.drivers[at].Splits(src)
+	if err != nil {
+		return fmt.Errorf("source %q: %w", src.Name, err)
+	}
+	for k, s := range splits {
+		if k%n == i {
+			env.Splits = append(env.Splits, s)
+		}
+	}
+	env.Source, err = m.drivers[at].Reader(src, uint64(src.ID))
+	return err
 }
 
 // Job returns a running or failed job; nil: there is none.
