@@ -117,7 +117,8 @@ func queryOf(r *catalog.Relation, stmt parser.Statement, name *ast.RangeVar, que
 	copy(q.Names, aliases)
 	for i, f := range q.Root.Schema() {
 		if slices.Contains(q.Names[:i], q.Names[i]) {
-			return nil, sqlerr.New(sqlerr.DuplicateColumn, `column "%s" specified more than once`, q.Names[i])
+			return nil, sqlerr.New(sqlerr.DuplicateColumn, `column "%s" specified more than once`, q.Names[i]).
+				WithHint("Give each column of the query a name of its own with AS.")
 		}
 		if err := storable(q.Names[i], f.Type, -1); err != nil {
 			return nil, err
