@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 // A database is the planner, the job manager and the executors over a store in
 // memory, without sessions: views are made of SQL text, rows come from the test.
 type database struct {
+	crashing atomic.Bool
 	t        testing.TB
 	disk     *storage.MemDisk
 	store    *storage.Store
@@ -67,8 +69,12 @@ func (db *database) open() {
 	db.jobs = job.NewManager(job.Options{Store: s, Clock: systemClock{}, Logger: slog.New(slog.DiscardHandler), Metrics: job.NewMetrics(nil), Exec: exec.NewMetrics(nil),
 		Cache: exec.NewBudget(db.budget), Interval: 5 * time.Millisecond, ChunkSize: db.chunk,
 		ExprCtx: func(*catalog.Relation) *expr.Ctx { return &expr.Ctx{} },
-		Fatal:   func(err error) { db.t.Error(err) },
-		Failed:  func(ids []catalog.ID, err error) { db.t.Errorf("job %v: %v", ids, err) },
+		Fatal: func(err error) {
+			if !db.crashing.Load() { // a commit that the power loss cut off
+				db.t.Error(err)
+			}
+		},
+		Failed: func(ids []catalog.ID, err error) { db.t.Errorf("job %v: %v", ids, err) },
 	})
 }
 
@@ -388,9 +394,11 @@ func (db *database) reload(t *table) {
 // crash kills everything and restores the jobs.
 func (db *database) crash() {
 	db.t.Helper()
+	db.crashing.Store(true)
 	db.disk.Crash()
 	db.jobs.Close()
 	db.store.Close()
+	db.crashing.Store(false)
 	db.open()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
