@@ -114,7 +114,7 @@ func TestFlightsExplain(t *testing.T) {
 	if off := say("SET locality_backfill_mode = off;\n" + explain); strings.Contains(off, "StreamLocalityProvider") {
 		t.Errorf("EXPLAIN under off has a StreamLocalityProvider:\n%s", off)
 	}
-	if dist := say(strings.Replace(explain, "EXPLAIN", "EXPLAIN (DISTSQL)", 1)); !strings.Contains(dist, "Fragment 0") || !strings.Contains(dist, "Fragment 1") {
+	if dist := say(strings.Replace(explain, "EXPLAIN", "EXPLAIN (DISTSQL)", 1)); !strings.Contains(dist, "Fragment 1") || !strings.Contains(dist, "Fragment 2") {
 		t.Errorf("EXPLAIN (DISTSQL) shows no fragments:\n%s", dist)
 	}
 	if left := say("SELECT count(*) FROM pg_class WHERE relname = 'busiest';"); left != "0\n" {

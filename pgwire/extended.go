@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -138,7 +139,7 @@ func (c *conn) bind(f *fields) (string, error) {
 	if st.prep != nil {
 		params = st.prep.Params
 	}
-	if err := c.bindArgs(f, stName, p, params); err != nil {
+	if err := c.bindArgs(f, name, stName, p, params); err != nil {
 		return "", err
 	}
 	if err := f.done(); err != nil {
@@ -153,7 +154,7 @@ func (c *conn) bind(f *fields) (string, error) {
 }
 
 // bindArgs reads the arguments and formats of a Bind.
-func (c *conn) bindArgs(f *fields, stName string, p *portal, params []types.Type) error {
+func (c *conn) bindArgs(f *fields, name, stName string, p *portal, params []types.Type) error {
 	formats, err := readFormats(f)
 	if err != nil {
 		return err
@@ -161,6 +162,9 @@ func (c *conn) bindArgs(f *fields, stName string, p *portal, params []types.Type
 	n := f.int16()
 	if f.bad {
 		return f.done()
+	}
+	if err := checkFormats(formats); err != nil {
+		return err
 	}
 	if len(formats) > 1 && len(formats) != n {
 		return sqlerr.New(sqlerr.ProtocolViolation, "bind message has %d parameter formats but %d parameters", len(formats), n)
@@ -194,11 +198,25 @@ func (c *conn) bindArgs(f *fields, stName string, p *portal, params []types.Type
 			}
 		}
 		if err != nil {
-			return err
+			return argumentError(err, name, i+1, formatOf(formats, i))
 		}
 	}
 	p.formats, err = readFormats(f)
 	return err
+}
+
+// argumentError says which argument of a Bind is wrong.
+func argumentError(err error, portal string, n int, format int16) error {
+	e := *sqlerr.From(err)
+	where := "unnamed portal"
+	if portal != "" {
+		where = fmt.Sprintf("portal %q", portal)
+	}
+	e.Context = fmt.Sprintf("%s parameter $%d", where, n)
+	if format == textFormat {
+		e.Context += " = '...'"
+	}
+	return &e
 }
 
 // readFormats reads a list of format codes.
@@ -213,11 +231,18 @@ func readFormats(f *fields) ([]int16, error) {
 	out := make([]int16, n)
 	for i := range out {
 		out[i] = int16(f.int16())
-		if out[i] != textFormat && out[i] != binaryFormat {
-			return nil, sqlerr.New(sqlerr.InvalidParameter, "unsupported format code: %d", out[i])
-		}
 	}
 	return out, nil
+}
+
+// checkFormats refuses format codes that are neither text nor binary.
+func checkFormats(formats []int16) error {
+	for _, n := range formats {
+		if n != textFormat && n != binaryFormat {
+			return sqlerr.New(sqlerr.InvalidParameter, "unsupported format code: %d", n)
+		}
+	}
+	return nil
 }
 
 func noStatement(name string) error {
@@ -349,6 +374,9 @@ func (c *conn) execute(f *fields) (string, error) {
 		c.complete(countedTag(p.tag, 0))
 		return "", nil
 	case portalNew:
+		if err := checkFormats(p.formats); err != nil {
+			return "", err
+		}
 		if err := c.block(); err != nil {
 			return "", err
 		}
@@ -426,7 +454,7 @@ func (c *conn) run(p *portal, limit int) error {
 			}
 			return c.done(p, tag)
 		case p.res.CopyOut != nil:
-			if err := c.copyOut(p.ctx, p.res.CopyOut, linesAreRows(p.st.stmt)); err != nil {
+			if err := c.copyOut(p.ctx, p.res.CopyOut, rowEndsOf(p.st.stmt)); err != nil {
 				return err
 			}
 			return c.done(p, p.res.Tag())

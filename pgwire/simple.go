@@ -90,7 +90,7 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 			return err
 		}
 		if len(p.Params) > 0 {
-			return sqlerr.New("42P02", "there is no parameter $1")
+			return noParameter(stmt)
 		}
 		res, err = c.sess.Execute(ctx, p, nil)
 		return err
@@ -103,7 +103,7 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 	case res.CopyIn != nil:
 		return c.copyIn(ctx, res.CopyIn)
 	case res.CopyOut != nil:
-		if err := c.copyOut(ctx, res.CopyOut, linesAreRows(stmt)); err != nil {
+		if err := c.copyOut(ctx, res.CopyOut, rowEndsOf(stmt)); err != nil {
 			return "", err
 		}
 	case res.Columns != nil:
@@ -113,6 +113,16 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 		}
 	}
 	return res.Tag(), nil
+}
+
+// noParameter is the error for a text with parameters, of which a Query message has none.
+func noParameter(stmt parser.Statement) error {
+	for i := 0; i+1 < len(stmt.Text); i++ {
+		if n := stmt.Text[i+1]; stmt.Text[i] == '$' && n >= '1' && n <= '9' {
+			return sqlerr.New("42P02", "there is no parameter $%c", n).At(stmt.Offset + i)
+		}
+	}
+	return sqlerr.New("42P02", "there is no parameter $1")
 }
 
 // allRows sends all rows of a result.

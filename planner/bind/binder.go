@@ -28,7 +28,8 @@ type Options struct {
 	// ParamTypes are the types a client gave for $1, $2 …; a zero Type (or one of
 	// type unknown) is inferred.
 	ParamTypes []types.Type
-	// Ctx gives the style in which literals are read; nil: PostgreSQL's defaults.
+	// Ctx gives the style in which literals are read. nil: a literal whose meaning
+	// depends on the session is read when the plan runs, so the plan may be kept.
 	Ctx *expr.Ctx
 	// Streaming: the query of a view or a sink. Sources may be read, parameters may not be used.
 	Streaming bool

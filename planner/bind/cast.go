@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"strconv"
 	"strings"
 
 	"streamdb/sql/expr"
@@ -61,7 +62,7 @@ func (b *binder) operand(x expr.Expr, want types.Type, pos int) (expr.Expr, erro
 }
 
 func (b *binder) makeCast(x expr.Expr, to types.Type, how expr.CastContext, pos int) (expr.Expr, error) {
-	y, err := expr.MakeCast(x, to, how == explicit)
+	y, err := b.o.Ctx.MakeCast(x, to, how == explicit)
 	if err != nil {
 		return nil, at(err, pos)
 	}
@@ -96,7 +97,34 @@ func (e *env) typeCast(x *ast.TypeCast) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c, ok := y.(*expr.Const); ok && to.OID == types.OIDInterval && to.Mod != 0 && c.Typ.OID == types.OIDUnknown && !c.Val.IsNull() {
+		if unit := intervalUnit(to, c.Val.Str()); unit != "" {
+			y = &expr.Const{Val: types.NewString(c.Val.Str() + " " + unit), Typ: types.Null}
+			e.b.pos[y] = e.b.posOf(c)
+		}
+	}
 	return e.b.coerce(y, to, explicit, pos)
+}
+
+// intervalUnit is the unit that INTERVAL '2' HOUR gives a bare number: the last
+// of the type's fields. "": text is no bare number, or the type has all fields.
+func intervalUnit(t types.Type, text string) string {
+	if _, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil {
+		return ""
+	}
+	fields := t.Typmod() >> 16 & 0x7fff
+	if fields == 0x7fff {
+		return ""
+	}
+	for _, f := range []struct {
+		bit  int
+		unit string
+	}{{12, "second"}, {11, "minute"}, {10, "hour"}, {3, "day"}, {1, "month"}, {2, "year"}} {
+		if fields>>f.bit&1 != 0 {
+			return f.unit
+		}
+	}
+	return ""
 }
 
 // TypeName resolves a type as written: a name, perhaps with modifiers and [].
@@ -123,8 +151,8 @@ func (b *binder) typeName(n *ast.TypeName) (types.Type, error) {
 	if len(names) > 1 && names[len(names)-2] != "pg_catalog" {
 		ok = false
 	}
-	if len(names) == 2 && name == "char" {
-		t, ok = types.Char, true // the grammar writes character as pg_catalog.bpchar
+	if name == "char" {
+		t = types.Char // the grammar writes character as bpchar
 	}
 	if !ok {
 		full := strings.Join(names, ".")
@@ -209,9 +237,9 @@ func typmod(t types.Type, m []int, pos int) (int32, error) {
 		const full = 0x7fff
 		switch {
 		case len(m) == 1:
-			return int32(0xffff<<16 | m[0]&full), nil
+			return int32(m[0]&full<<16 | 0xffff), nil
 		case len(m) == 2:
-			return int32(min(m[1], 6)<<16 | m[0]&full), nil
+			return int32(m[0]&full<<16 | min(m[1], 6)), nil
 		}
 	}
 	return 0, sqlerr.New(sqlerr.Syntax, `type modifier is not allowed for type "%s"`, types.FormatType(t)).At(pos)

@@ -295,11 +295,6 @@ func (b *binder) join(n *ast.JoinExpr, in names) (*from, error) {
 	if err != nil {
 		return nil, err
 	}
-	lat := &scope{from: left, parent: in.lat}
-	right, err := b.fromItem(n.Rarg, names{lat, in.stop, in.ctes})
-	if err != nil {
-		return nil, err
-	}
 	var kind plan.JoinKind
 	switch n.Jointype {
 	case ast.JoinType_JOIN_INNER:
@@ -313,9 +308,10 @@ func (b *binder) join(n *ast.JoinExpr, in names) (*from, error) {
 	default:
 		return nil, sqlerr.Unsupported("join type %v", n.Jointype)
 	}
-	if lat.used && (kind == plan.Right || kind == plan.Full) {
-		return nil, sqlerr.New("42P10", "invalid reference to FROM-clause entry for a LATERAL item").
-			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+	lat := &scope{from: left, parent: in.lat, outer: kind == plan.Right || kind == plan.Full}
+	right, err := b.fromItem(n.Rarg, names{lat, in.stop, in.ctes})
+	if err != nil {
+		return nil, err
 	}
 	out, err := b.cross(kind, left, right, lat)
 	if err != nil {
@@ -327,6 +323,9 @@ func (b *binder) join(n *ast.JoinExpr, in names) (*from, error) {
 		e := &env{b: b, scope: &scope{from: out, parent: in.blind()}, ctes: in.ctes, clause: "JOIN conditions"}
 		if j.On, err = e.condition(n.Quals, "JOIN/ON"); err != nil {
 			return nil, err
+		}
+		if c, ok := j.On.(*expr.Const); ok && !c.Val.IsNull() && c.Val.Bool() {
+			j.On = nil
 		}
 	case n.IsNatural || len(n.UsingClause) > 0:
 		using := strs(n.UsingClause)
@@ -479,34 +478,29 @@ func identity(n plan.Node) *plan.Project {
 
 // rangeFunction binds FROM f(args) [WITH ORDINALITY] [AS t(a, b)]; it sees the items to its left.
 func (b *binder) rangeFunction(n *ast.RangeFunction, in names) (*from, error) {
-	if len(n.Functions) != 1 {
-		return nil, sqlerr.Unsupported("ROWS FROM with several functions")
-	}
 	fn := n.Functions[0].GetList().GetItems()[0]
 	pos := location(fn)
-	if len(n.Coldeflist) > 0 || n.Functions[0].GetList().Items[1].GetList() != nil {
+	if len(n.Coldeflist) > 0 {
 		return nil, sqlerr.Unsupported("a column definition list").At(pos)
 	}
 	e := &env{b: b, scope: &scope{parent: in.lat}, ctes: in.ctes, clause: "functions in FROM"}
 	t := &table{alias: n.Alias.GetAliasname()}
+	calls, err := tableCalls(n)
+	if err != nil {
+		return nil, err
+	}
 	var node plan.Node
-	if call := fn.GetFuncCall(); call != nil && isTableFunc(call) {
-		tf, args, err := e.tableFunc(call)
-		if err != nil {
+	switch {
+	case calls != nil:
+		if t.alias == "" {
+			t.alias = funcName(calls[0].Funcname)
+		}
+		if node, err = e.funcScan(calls, t.alias, n.Ordinality); err != nil {
 			return nil, err
 		}
-		out := slices.Clone(tf.Columns(typesOf(args)))
-		if t.alias == "" {
-			t.alias = funcName(call.Funcname)
-		}
-		if len(out) == 1 {
-			out[0].Name = t.alias // a function of one column: the column has the item's name
-		}
-		if n.Ordinality {
-			out = append(out, types.Field{Name: "ordinality", Type: types.Int8})
-		}
-		node = &plan.FuncScan{Fn: tf, Args: args, Out: out, Ordinality: n.Ordinality}
-	} else {
+	case len(n.Functions) > 1:
+		return nil, sqlerr.Unsupported("ROWS FROM with a function that returns no set").At(pos)
+	default:
 		x, err := e.expr(fn)
 		if err != nil {
 			return nil, err
@@ -519,7 +513,7 @@ func (b *binder) rangeFunction(n *ast.RangeFunction, in names) (*from, error) {
 		}
 		p := &plan.Project{Input: oneRow(), Exprs: []expr.Expr{x}, Names: []string{t.alias}}
 		if n.Ordinality {
-			p.Exprs = append(p.Exprs, &expr.Const{Val: types.NewInt(1), Typ: types.Int8})
+			p.Exprs = append(p.Exprs, intConst(1, types.Int8))
 			p.Names = append(p.Names, "ordinality")
 		}
 		node = p
@@ -531,6 +525,55 @@ func (b *binder) rangeFunction(n *ast.RangeFunction, in names) (*from, error) {
 		return nil, at(err, pos)
 	}
 	return &from{node: node, tables: []*table{t}, cols: t.cols}, nil
+}
+
+// tableCalls are the set-returning functions of a FROM item: one, those of ROWS
+// FROM, or those that unnest(a, b) stands for; nil if it is not made of such.
+func tableCalls(n *ast.RangeFunction) ([]*ast.FuncCall, error) {
+	var out []*ast.FuncCall
+	for _, f := range n.Functions {
+		items := f.GetList().GetItems()
+		if len(items) > 1 && items[1].GetList() != nil {
+			return nil, sqlerr.Unsupported("a column definition list").At(location(items[0]))
+		}
+		call := items[0].GetFuncCall()
+		if call == nil || !isTableFunc(call) {
+			return nil, nil
+		}
+		if len(call.Args) > 1 && funcName(call.Funcname) == "unnest" {
+			for _, a := range call.Args {
+				out = append(out, &ast.FuncCall{Funcname: call.Funcname, Args: []*ast.Node{a}, Location: call.Location})
+			}
+			continue
+		}
+		out = append(out, call)
+	}
+	return out, nil
+}
+
+// funcScan calls set-returning functions side by side. A single column has the item's name.
+func (e *env) funcScan(calls []*ast.FuncCall, alias string, ordinality bool) (*plan.FuncScan, error) {
+	var fns []*expr.TableFunc
+	var args [][]expr.Expr
+	var out types.Schema
+	for _, c := range calls {
+		fn, xs, err := e.tableFunc(c)
+		if err != nil {
+			return nil, err
+		}
+		cols := slices.Clone(fn.Columns(typesOf(xs)))
+		if len(cols) == 1 {
+			cols[0].Name = alias
+			if len(calls) > 1 {
+				cols[0].Name = fn.Name
+			}
+		}
+		fns, args, out = append(fns, fn), append(args, xs), append(out, cols...)
+	}
+	if ordinality {
+		out = append(out, types.Field{Name: "ordinality", Type: types.Int8})
+	}
+	return &plan.FuncScan{Fn: sideBySide(fns, args), Args: slices.Concat(args...), Out: out, Ordinality: ordinality}, nil
 }
 
 // oneRow is the row of a SELECT without FROM.

@@ -116,53 +116,48 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 	if x.FuncVariadic {
 		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
 	}
-	// name(x) may be a cast to the type of that name.
-	if len(args) == 1 && !expr.IsFunc(name) {
-		if t, ok := types.ByName(name); ok {
-			if len(strs(x.Funcname)) == 1 || strs(x.Funcname)[0] == "pg_catalog" {
-				return e.b.coerce(args[0], t, explicit, pos)
-			}
+	out, err := e.b.call(name, false, args, pos)
+	if err != nil && len(args) == 1 && sqlerr.Code(err) == sqlerr.UndefinedFunction {
+		// name(x) may be a cast to the type of that name.
+		if t, ok := types.ByName(name); ok && expr.CanCast(args[0].Type(), t, expr.Explicit) {
+			return e.b.coerce(args[0], t, explicit, pos)
 		}
 	}
-	return e.b.call(name, false, args, pos)
+	return out, err
 }
 
-// namedArgs are the parameter names of functions that are called with name => value, and the
-// text of the default of each.
-var namedArgs = map[string]struct {
-	names []string
-	def   types.Type
-}{
-	"make_interval": {[]string{"years", "months", "weeks", "days", "hours", "mins", "secs"}, types.Int4},
+// parameters are the names of the parameters of a function that may be called with
+// name => value; those left out are zero. nil: it may not be.
+func parameters(name string) []string {
+	if name == "make_interval" {
+		return []string{"years", "months", "weeks", "days", "hours", "mins", "secs"}
+	}
+	return nil
 }
 
 // args binds a call's arguments and puts named ones in their place.
 func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
-	if !slices.ContainsFunc(x.Args, func(n *ast.Node) bool { return n.GetNamedArgExpr() != nil }) {
-		args, err := e.exprs(x.Args)
-		if err == nil && name == "make_interval" {
-			for len(args) < 7 {
-				args = append(args, intConst(0, types.Int4))
+	params := parameters(name)
+	if params == nil {
+		for _, n := range x.Args {
+			if na := n.GetNamedArgExpr(); na != nil {
+				return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(na.Location))
 			}
 		}
-		return args, err
+		return e.exprs(x.Args)
 	}
-	sig, ok := namedArgs[name]
-	if !ok {
-		return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(x.Location))
-	}
-	out := make([]expr.Expr, len(sig.names))
+	out := make([]expr.Expr, len(params))
 	for i, n := range x.Args {
 		k := i
 		val := n
 		if na := n.GetNamedArgExpr(); na != nil {
-			if k = slices.Index(sig.names, na.Name); k < 0 {
+			if k = slices.Index(params, na.Name); k < 0 {
 				return nil, sqlerr.New(sqlerr.UndefinedFunction, `function %s has no parameter named "%s"`, name, na.Name).At(int(na.Location))
 			}
 			val = na.Arg
 		}
 		if k >= len(out) || out[k] != nil {
-			return nil, sqlerr.New(sqlerr.Syntax, "an argument of function %s is given twice", name).At(location(n))
+			return nil, sqlerr.New(sqlerr.UndefinedFunction, "function %s has not so many parameters, or one of them is given twice", name).At(location(n))
 		}
 		a, err := e.expr(val)
 		if err != nil {
@@ -172,7 +167,7 @@ func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
 	}
 	for i := range out {
 		if out[i] == nil {
-			out[i] = intConst(0, sig.def)
+			out[i] = intConst(0, types.Int4)
 		}
 	}
 	return out, nil
@@ -192,8 +187,7 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	in := *e
 	in.inAgg = true
-	in.noSets = "an aggregate function call"
-	args, err := in.exprs(x.Args)
+	args, err := in.exprs(wholeRows(e, name, x.Args))
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +221,13 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 		}
 		c.order = append(c.order, k)
 	}
+	if x.AggDistinct && len(c.order) == 0 && (name == "array_agg" || name == "string_agg") {
+		for _, a := range c.args { // PostgreSQL finds equal values by sorting
+			if sortable(a.Type(), pos) == nil {
+				c.order = append(c.order, sortKey{x: a})
+			}
+		}
+	}
 	if x.AggFilter != nil {
 		in.clause = "FILTER"
 		if c.filter, err = in.condition(x.AggFilter, "FILTER"); err != nil {
@@ -244,6 +245,32 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	e.calls.aggs = append(e.calls.aggs, c)
 	return &expr.ColRef{Index: aggMark + len(e.calls.aggs) - 1, Typ: c.typ, Name: name}, nil
+}
+
+// wholeRows makes count(t.*) and count(t) the count of a column of t that is never
+// NULL where there is a row of t.
+func wholeRows(e *env, name string, args []*ast.Node) []*ast.Node {
+	if name != "count" || len(args) != 1 || args[0].GetColumnRef() == nil || e.scope == nil {
+		return args
+	}
+	ref := args[0].GetColumnRef()
+	names := strs(ref.Fields)
+	if len(names) != 1 {
+		return args
+	}
+	if len(ref.Fields) == 1 {
+		if f, err := e.scope.lookup(names[0], -1); err != nil || f.col != nil {
+			return args
+		}
+	}
+	t, _, _, err := e.scope.lookupTable("", names[0], -1)
+	if err != nil || t == nil || t.rel == nil || len(t.rel.Key) == 0 {
+		return args
+	}
+	col := t.cols[t.rel.Key[0].Col].name
+	field := func(s string) *ast.Node { return &ast.Node{Node: &ast.Node_String_{String_: &ast.String{Sval: s}}} }
+	return []*ast.Node{{Node: &ast.Node_ColumnRef{ColumnRef: &ast.ColumnRef{
+		Fields: []*ast.Node{field(names[0]), field(col)}, Location: ref.Location}}}}
 }
 
 // ownAggregate refuses an aggregate over nothing but columns of an outer query:
@@ -306,6 +333,12 @@ func (e *env) tableFunc(x *ast.FuncCall) (*expr.TableFunc, []expr.Expr, error) {
 func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 	pos := int(x.Location)
 	switch {
+	case e.inAgg:
+		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).
+			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
+	case e.noSets == "CASE" || e.noSets == "COALESCE":
+		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).
+			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
 	case e.noSets != "":
 		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos)
 	case e.calls == nil:
@@ -336,6 +369,12 @@ func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 				c.rank = max(c.rank, e.calls.sets[r.Index-setMark].rank+1)
 			}
 		})
+	}
+	// Equal calls give equal rows side by side: one is enough.
+	for i, o := range e.calls.sets {
+		if o.fn.OID == c.fn.OID && o.fn.Name == c.fn.Name && o.name == c.name && slices.EqualFunc(o.args, c.args, expr.Equal) {
+			return &expr.ColRef{Index: setMark + i, Typ: c.typ, Name: c.name}, nil
+		}
 	}
 	e.calls.sets = append(e.calls.sets, c)
 	return &expr.ColRef{Index: setMark + len(e.calls.sets) - 1, Typ: c.typ, Name: c.name}, nil
@@ -403,6 +442,9 @@ func (e *env) subscript(base expr.Expr, idx []*ast.Node, pos int) (expr.Expr, er
 		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", types.FormatType(t)).At(pos)
 	}
 	slice := slices.ContainsFunc(idx, func(n *ast.Node) bool { return n.GetAIndices().IsSlice })
+	if slice && len(idx) > 1 {
+		return nil, sqlerr.Unsupported("a slice of several dimensions").At(pos)
+	}
 	bound := func(n *ast.Node, missing expr.Expr) (expr.Expr, error) {
 		if n == nil {
 			return missing, nil

@@ -10,7 +10,7 @@ import (
 // Functions of the registry that stand for syntax.
 const (
 	fnDistinct  = "IS DISTINCT FROM"
-	fnSubscript = "array_subscript"
+	fnSubscript = "array_get"
 	fnSlice     = "array_slice"
 )
 
@@ -27,6 +27,53 @@ func fieldOf(fn *expr.TableFunc, i int) *expr.TableFunc {
 			return c.Project([]int{i}), nil
 		},
 	}
+}
+
+// sideBySide is one function of the rows of several, the shorter ones padded with NULLs.
+func sideBySide(fns []*expr.TableFunc, args [][]expr.Expr) *expr.TableFunc {
+	if len(fns) == 1 {
+		return fns[0]
+	}
+	out := &expr.TableFunc{Name: "ROWS FROM"}
+	for i, f := range fns {
+		out.Args = append(out.Args, typesOf(args[i])...)
+		out.Name += " " + f.Name
+	}
+	var schema types.Schema
+	for i, f := range fns {
+		schema = append(schema, f.Columns(typesOf(args[i]))...)
+	}
+	out.Columns = func([]types.Type) types.Schema { return schema }
+	counts := make([]int, len(fns))
+	for i := range fns {
+		counts[i] = len(args[i])
+	}
+	out.Rows = func(ctx *expr.Ctx, vals []types.Datum) (*chunk.Chunk, error) {
+		all := &chunk.Chunk{}
+		for i, f := range fns {
+			c, err := f.Rows(ctx, vals[:counts[i]])
+			if err != nil {
+				return nil, err
+			}
+			vals = vals[counts[i]:]
+			all.Cols = append(all.Cols, c.Cols...)
+			all.N = max(all.N, c.N)
+		}
+		for i, col := range all.Cols {
+			if short := all.N - col.Len(); short > 0 {
+				padded := chunk.New(col.Type(), all.N)
+				for k := range col.Len() {
+					padded.AppendFrom(col, k)
+				}
+				for range short {
+					padded.AppendNull()
+				}
+				all.Cols[i] = padded
+			}
+		}
+		return all, nil
+	}
+	return out
 }
 
 // outputName is the name PostgreSQL gives a column of the select list that has no AS.

@@ -86,6 +86,8 @@ type scope struct {
 	blind bool
 	// used: an OuterRef to this scope was made. Only kept for scopes of lateral joins.
 	used bool
+	// outer: the join is RIGHT or FULL, so its right side may not refer to the left.
+	outer bool
 }
 
 // blindTo copies the chain from s up to stop (not included) so that only the
@@ -226,7 +228,7 @@ func (s *scope) noColumn(name string, pos int) error {
 		for _, tab := range t.from.tables {
 			for _, c := range tab.cols {
 				if c.name == name && !c.sys {
-					return err.WithDetail(`There is a column named "%s" in table "%s", but it cannot be referenced from this part of the query.`, name, tab.alias)
+					return err.WithHint(`There is a column named "%s" in table "%s", but it cannot be referenced from this part of the query.`, name, tab.alias)
 				}
 			}
 		}
@@ -283,12 +285,6 @@ func (e *env) columnRef(n *ast.ColumnRef) (expr.Expr, error) {
 			return nil, err
 		}
 		if t == nil {
-			if schema == "" {
-				if f, err := e.scope.lookup(names[0], pos); err == nil && f.col != nil {
-					return nil, sqlerr.New(sqlerr.WrongObjectType, "column notation .%s applied to type %s, which is not a composite type",
-						names[1], types.FormatType(f.col.typ)).At(pos)
-				}
-			}
 			return nil, e.scope.noTable(names[0], pos)
 		}
 		i := slices.IndexFunc(t.cols, func(c *column) bool { return c.name == names[1] })
@@ -341,6 +337,10 @@ func (e *env) found(f found, pos int) (expr.Expr, error) {
 		return systemColumn(f.col, pos)
 	}
 	f.scope.used = true
+	if f.scope.outer {
+		return nil, sqlerr.New("42P10", `invalid reference to FROM-clause entry for table "%s"`, f.col.table.alias).At(pos).
+			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+	}
 	return e.b.ref(f.col, f.level, pos), nil
 }
 

@@ -20,12 +20,12 @@ func (e *env) assignments(rel *catalog.Relation, list []*ast.Node) (map[int]expr
 	for _, n := range list {
 		rt := n.GetResTarget()
 		pos := int(rt.Location)
-		if len(rt.Indirection) > 0 {
-			return nil, sqlerr.Unsupported("updating a part of a column").At(pos)
-		}
 		i, err := findColumn(rel, rt.Name, pos)
 		if err != nil {
 			return nil, err
+		}
+		if len(rt.Indirection) > 0 {
+			return nil, sqlerr.Unsupported("updating a part of a column").At(pos)
 		}
 		if _, twice := sets[i]; twice {
 			return nil, sqlerr.New(sqlerr.Syntax, `multiple assignments to same column "%s"`, rt.Name).At(pos)

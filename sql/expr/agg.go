@@ -126,12 +126,12 @@ func onlyInserts(name string, sel []int, n int, ops []chunk.Op) error {
 	return nil
 }
 
-var errState = sqlerr.New(sqlerr.DataCorrupted, "aggregate state is damaged")
+func errState() error { return sqlerr.New(sqlerr.DataCorrupted, "aggregate state is damaged") }
 
 func readVarint(b []byte) (int64, []byte, error) {
 	v, n := binary.Varint(b)
 	if n <= 0 {
-		return 0, nil, errState
+		return 0, nil, errState()
 	}
 	return v, b[n:], nil
 }
@@ -139,7 +139,7 @@ func readVarint(b []byte) (int64, []byte, error) {
 func readString(b []byte) (string, []byte, error) {
 	n, b, err := readVarint(b)
 	if err != nil || n < 0 || n > int64(len(b)) {
-		return "", nil, errState
+		return "", nil, errState()
 	}
 	return string(b[:n]), b[n:], nil
 }
@@ -180,7 +180,7 @@ func appendDatum(dst []byte, d types.Datum) []byte {
 
 func readDatum(b []byte, elem types.Type) (types.Datum, []byte, error) {
 	if len(b) == 0 {
-		return types.Datum{}, nil, errState
+		return types.Datum{}, nil, errState()
 	}
 	kind := types.Kind(b[0])
 	b = b[1:]
@@ -189,7 +189,7 @@ func readDatum(b []byte, elem types.Type) (types.Datum, []byte, error) {
 		return types.Datum{}, b, nil
 	case types.KindBool:
 		if len(b) == 0 {
-			return types.Datum{}, nil, errState
+			return types.Datum{}, nil, errState()
 		}
 		return types.NewBool(b[0] == 1), b[1:], nil
 	case types.KindInt:
@@ -197,7 +197,7 @@ func readDatum(b []byte, elem types.Type) (types.Datum, []byte, error) {
 		return types.NewInt(v), b, err
 	case types.KindFloat:
 		if len(b) < 8 {
-			return types.Datum{}, nil, errState
+			return types.Datum{}, nil, errState()
 		}
 		return types.NewFloat(math.Float64frombits(binary.LittleEndian.Uint64(b))), b[8:], nil
 	case types.KindString:
@@ -224,7 +224,7 @@ func readDatum(b []byte, elem types.Type) (types.Datum, []byte, error) {
 		}
 		n, b, err := readVarint(b)
 		if err != nil || n < 0 || n > int64(len(b)) {
-			return types.Datum{}, nil, errState
+			return types.Datum{}, nil, errState()
 		}
 		l := &types.List{Elem: elem, Lower: int(lower), Items: make([]types.Datum, n)}
 		for i := range l.Items {
@@ -234,5 +234,5 @@ func readDatum(b []byte, elem types.Type) (types.Datum, []byte, error) {
 		}
 		return types.NewList(l), b, nil
 	}
-	return types.Datum{}, nil, errState
+	return types.Datum{}, nil, errState()
 }

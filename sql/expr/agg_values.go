@@ -96,7 +96,7 @@ func (a *extreme[T]) LoadState(g int32, b []byte) ([]byte, error) {
 		return b, nil
 	}
 	if d.Kind() != a.typ.Kind() {
-		return nil, errState
+		return nil, errState()
 	}
 	v := chunk.NewVec[T](a.typ, nil, nil)
 	v.Append(d)
@@ -219,7 +219,7 @@ func (a *arrayAgg) LoadState(g int32, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	if d.Kind() != types.KindList {
-		return nil, errState
+		return nil, errState()
 	}
 	a.items[g] = d.List().Items
 	return b, nil

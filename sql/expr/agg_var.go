@@ -151,7 +151,7 @@ func (a *intVar) LoadState(g int32, b []byte) (rest []byte, err error) {
 	for _, v := range []*uint64{&s.x2.lo, &s.x2.mid} {
 		u, n := binary.Uvarint(b)
 		if n <= 0 {
-			return nil, errState
+			return nil, errState()
 		}
 		*v, b = u, b[n:]
 	}

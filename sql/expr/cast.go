@@ -40,14 +40,13 @@ func (ctx *Ctx) MakeCast(e Expr, to types.Type, explicit bool) (Expr, error) {
 		level = Explicit
 	}
 	if !CanCast(from, to, level) {
-		return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from), types.FormatType(to))
+		return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", label(from), label(to))
 	}
 	cast := &Cast{Arg: e, Typ: to, Explicit: explicit}
-	if k, ok := e.(*Const); ok && castVolatility(from, to) == Immutable {
+	if _, ok := e.(*Const); ok && castVolatility(from, to) == Immutable {
 		if d, err := EvalConst(ctx, cast); err == nil {
 			return &Const{Val: d, Typ: to}, nil
 		}
-		_ = k
 	}
 	return cast, nil
 }
@@ -132,7 +131,7 @@ func castColumn(ctx *Ctx, c chunk.Column, from, to types.Type, explicit bool, n 
 	if !from.Equal(to) {
 		mk := caster(from, to)
 		if mk == nil {
-			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from), types.FormatType(to))
+			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", label(from), label(to))
 		}
 		var err error
 		if c, err = mk(&Func{Name: "cast", Args: []types.Type{from}, Ret: to.Base(), Strict: true})(ctx, []chunk.Column{c}, n); err != nil {
@@ -179,19 +178,19 @@ func caster(from, to types.Type) maker {
 		}
 		return same
 	case ts:
-		return lift1any(to, func(ctx *Ctx, d types.Datum) (types.Datum, error) {
+		return boxed1(func(ctx *Ctx, d types.Datum) (types.Datum, error) {
 			s, err := textOf(ctx, from, d)
 			return types.NewString(s), err
 		})
 	case fs:
-		return lift1any(to, func(ctx *Ctx, d types.Datum) (types.Datum, error) { return fromText(ctx, to, d.Str()) })
+		return boxed1(func(ctx *Ctx, d types.Datum) (types.Datum, error) { return fromText(ctx, to, d.Str()) })
 	}
 	// What is left goes through text: json to jsonb.
 	if from.OID == types.OIDVoid || to.OID == types.OIDVoid {
 		return nil
 	}
 	if castsThroughText(from) && castsThroughText(to) {
-		return lift1any(to, func(ctx *Ctx, d types.Datum) (types.Datum, error) {
+		return boxed1(func(ctx *Ctx, d types.Datum) (types.Datum, error) {
 			return types.ParseText(to.Base(), string(types.AppendText(nil, from, d, ctx.style())), ctx.style())
 		})
 	}
@@ -209,8 +208,8 @@ func stringlike(t types.Type) bool {
 	return false
 }
 
-// lift1any is boxed for one argument.
-func lift1any(_ types.Type, f func(ctx *Ctx, d types.Datum) (types.Datum, error)) maker {
+// boxed1 is boxed for one argument.
+func boxed1(f func(ctx *Ctx, d types.Datum) (types.Datum, error)) maker {
 	return boxed(func(ctx *Ctx, a []types.Datum) (types.Datum, error) { return f(ctx, a[0]) })
 }
 
@@ -247,7 +246,7 @@ func output(ctx *Ctx, t types.Type, d types.Datum) (string, error) {
 		return regOut(ctx, "regnamespaceout", t, d)
 	case types.OIDRegtype:
 		if rt, ok := types.ByOID(uint32(d.Int())); ok {
-			return types.FormatType(rt), nil
+			return label(rt), nil
 		}
 	}
 	return string(types.AppendText(nil, t, d, ctx.style())), nil

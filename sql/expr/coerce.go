@@ -147,7 +147,7 @@ func CanCast(from, to types.Type, ctx CastContext) bool {
 }
 
 // CommonType is the type that UNION, CASE, COALESCE, VALUES and the like give
-// their inputs; error 42804 if there is none. All unknown: text.
+// their inputs; error 42804 or 42846 if there is none. All unknown: text.
 func CommonType(ts []types.Type) (types.Type, error) { return CommonTypeFor("", ts) }
 
 // CommonTypeFor is CommonType with the construct's name ("UNION", "CASE") for the message.
@@ -181,15 +181,31 @@ func CommonTypeFor(construct string, ts []types.Type) (types.Type, error) {
 	}
 	for _, t := range ts {
 		if !CanCast(t, common, Implicit) {
-			return types.Type{}, noCommon(construct, common, t)
+			return types.Type{}, sqlerr.New(sqlerr.CannotCoerce, "%scould not convert type %s to %s", spaced(construct), label(t), label(common))
 		}
 	}
 	return common, nil
 }
 
 func noCommon(construct string, a, b types.Type) error {
-	if construct != "" {
-		construct += " "
+	return sqlerr.New(sqlerr.DatatypeMismatch, "%stypes %s and %s cannot be matched", spaced(construct), label(a), label(b))
+}
+
+// label names a type in messages. Unlike format_type(oid, -1) it calls char without a length "character".
+func label(t types.Type) string {
+	t.Mod = 0
+	if t.Elem != nil && t.Elem.OID == types.OIDBpchar {
+		return "character[]"
 	}
-	return sqlerr.New(sqlerr.DatatypeMismatch, "%stypes %s and %s cannot be matched", construct, types.FormatType(a), types.FormatType(b))
+	if t.OID == types.OIDBpchar {
+		return "character"
+	}
+	return types.FormatType(t)
+}
+
+func spaced(word string) string {
+	if word == "" {
+		return ""
+	}
+	return word + " "
 }

@@ -21,7 +21,7 @@ type frame struct {
 // returns err where errors end the evaluation; otherwise it notes that the
 // row's whole expression becomes NULL, tells OnError (once a row), and returns nil.
 func (ctx *Ctx) RowError(i int, err error) error {
-	if ctx.OnError == nil {
+	if ctx == nil || ctx.OnError == nil {
 		return err
 	}
 	if !ctx.frame.all {

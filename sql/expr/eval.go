@@ -14,7 +14,7 @@ func Eval(ctx *Ctx, e Expr, c *chunk.Chunk) (chunk.Column, error) {
 	case *ColRef:
 		return c.Cols[e.Index], nil
 	case *Const:
-		return chunk.Repeat(e.Typ, e.Val, c.N), nil
+		return expand(constant(e.Typ, e.Val), c.N), nil
 	}
 	if c.N == 0 {
 		return chunk.New(e.Type(), 0), nil

@@ -225,7 +225,7 @@ func (t *floatTotal) load(b []byte) ([]byte, error) {
 		}
 	}
 	if limbs < 0 || limbs > int64(len(b)) {
-		return nil, errState
+		return nil, errState()
 	}
 	t.sum.low = int32(low)
 	for range limbs {

@@ -48,10 +48,9 @@ func maths(r *registry) {
 	float([]string{"floor"}, math.Floor)
 	float([]string{"round"}, math.RoundToEven)
 	float([]string{"trunc"}, math.Trunc)
-	float([]string{"cbrt"}, math.Cbrt)
-	float([]string{"degrees"}, func(x float64) float64 { return x / (math.Pi / 180) })
+	float([]string{"cbrt"}, cbrt)
 	float([]string{"radians"}, func(x float64) float64 { return x * (math.Pi / 180) })
-	float([]string{"atan"}, math.Atan)
+	float([]string{"atan"}, exactAtan)
 	float([]string{"tanh"}, math.Tanh)
 	float([]string{"asinh"}, math.Asinh)
 	float([]string{"sign"}, func(x float64) float64 {
@@ -61,12 +60,13 @@ func maths(r *registry) {
 		case x < 0:
 			return -1
 		}
-		return x
+		return 0
 	})
 	fails := func(name string, f func(float64) (float64, error)) { r.def(name+"(float8) float8", e1(f)) }
+	fails("degrees", func(x float64) (float64, error) { return finite(x/(math.Pi/180), x) })
 	fails("sqrt", sqrtFloat)
 	fails("exp", func(x float64) (float64, error) {
-		v := math.Exp(x)
+		v := exactExp(x)
 		if v == 0 && !math.IsInf(x, -1) {
 			return 0, errUnderflow()
 		}
@@ -83,9 +83,9 @@ func maths(r *registry) {
 			return f(x), nil
 		}
 	}
-	fails("ln", log(math.Log))
-	fails("log", log(math.Log10))
-	fails("log10", log(math.Log10))
+	fails("ln", log(exactLog))
+	fails("log", log(exactLog10))
+	fails("log10", log(exactLog10))
 	bounded := func(ok func(float64) bool, f func(float64) float64) func(float64) (float64, error) {
 		return func(x float64) (float64, error) {
 			if x == x && !ok(x) {
@@ -97,12 +97,12 @@ func maths(r *registry) {
 	unit := func(x float64) bool { return x >= -1 && x <= 1 }
 	noInf := func(x float64) bool { return !math.IsInf(x, 0) }
 	always := func(float64) bool { return true }
-	fails("acos", bounded(unit, acos))
-	fails("asin", bounded(unit, math.Asin))
-	fails("sin", bounded(noInf, math.Sin))
-	fails("cos", bounded(noInf, math.Cos))
-	fails("tan", bounded(noInf, math.Tan))
-	fails("cot", bounded(noInf, func(x float64) float64 { return 1 / math.Tan(x) }))
+	fails("acos", bounded(unit, exactAcos))
+	fails("asin", bounded(unit, exactAsin))
+	fails("sin", bounded(noInf, exactSin))
+	fails("cos", bounded(noInf, exactCos))
+	fails("tan", bounded(noInf, exactTangent))
+	fails("cot", bounded(noInf, func(x float64) float64 { return 1 / exactTangent(x) }))
 	fails("sinh", bounded(always, math.Sinh))
 	fails("cosh", bounded(always, math.Cosh))
 	fails("acosh", bounded(func(x float64) bool { return x >= 1 }, math.Acosh))
@@ -120,9 +120,9 @@ func maths(r *registry) {
 	fails("cotd", bounded(noInf, func(x float64) float64 {
 		return exactTan(sinDegrees(math.Mod(x, 360)+90), sinDegrees(x))
 	}))
-	fails("asind", bounded(unit, func(x float64) float64 { return roundDegrees(math.Asin(x) * (180 / math.Pi)) }))
-	fails("acosd", bounded(unit, func(x float64) float64 { return roundDegrees(acos(x) * (180 / math.Pi)) }))
-	float([]string{"atand"}, func(x float64) float64 { return roundDegrees(math.Atan(x) * (180 / math.Pi)) })
+	fails("asind", bounded(unit, func(x float64) float64 { return roundDegrees(exactAsin(x) * (180 / math.Pi)) }))
+	fails("acosd", bounded(unit, func(x float64) float64 { return roundDegrees(exactAcos(x) * (180 / math.Pi)) }))
+	float([]string{"atand"}, func(x float64) float64 { return roundDegrees(exactAtan(x) * (180 / math.Pi)) })
 	r.def("atan2d(float8,float8) float8", f2(func(y, x float64) float64 { return roundDegrees(math.Atan2(y, x) * (180 / math.Pi)) }))
 	r.def("atan2(float8,float8) float8", f2(math.Atan2))
 	r.defs(e2(powFloat), "power(float8,float8) float8", "pow(float8,float8) float8")
@@ -252,8 +252,17 @@ func maths(r *registry) {
 	r.def("num_nonnulls(variadic any) int4 lax", count(false))
 }
 
-// acos is more exact than π/2 - asin(x).
-func acos(x float64) float64 { return 2 * math.Atan2(math.Sqrt(1-x), math.Sqrt(1+x)) }
+// cbrt is math.Cbrt, one step of Newton's in higher precision nearer.
+func cbrt(x float64) float64 {
+	r := math.Cbrt(x)
+	if r == 0 || r-r != 0 || math.Abs(x) < 1e-290 {
+		return r
+	}
+	sq := r * r
+	cube := sq * r
+	rest := math.FMA(sq, r, -cube) + math.FMA(r, r, -sq)*r // cube + rest is r³
+	return r - ((cube-x)+rest)/(3*sq)
+}
 
 func gcd(a, b int64) int64 {
 	for b != 0 {

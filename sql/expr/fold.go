@@ -4,7 +4,9 @@ import "streamdb/sql/types"
 
 // Fold computes the constant parts of e: calls of immutable functions over
 // literals, and conditions that decide themselves. What would fail is left as
-// it is, so that an error comes only when, and if, the part is evaluated.
+// it is, so that an error comes only when, and if, the part is evaluated. Untyped
+// literals whose meaning depends on the session ('…'::timestamptz) are computed
+// only if ctx has a Style.
 func Fold(ctx *Ctx, e Expr) Expr {
 	return Transform(e, func(e Expr) Expr { return foldOne(ctx, e) })
 }
@@ -34,7 +36,9 @@ func foldOne(ctx *Ctx, e Expr) Expr {
 		if k, ok := e.Arg.(*Const); ok && k.Val.IsNull() {
 			return &Const{Typ: e.Typ}
 		}
-		if castVolatility(e.Arg.Type(), e.Typ) != Immutable {
+		// A literal means what it means to the session that wrote it, if ctx is its.
+		literal := e.Arg.Type().OID == types.OIDUnknown && ctx != nil && ctx.Style != nil
+		if !literal && castVolatility(e.Arg.Type(), e.Typ) != Immutable {
 			return e
 		}
 	}
@@ -45,7 +49,7 @@ func foldOne(ctx *Ctx, e Expr) Expr {
 	}
 	in := Ctx{}
 	if ctx != nil {
-		in.Style = ctx.Style
+		in.Style, in.Sys = ctx.Style, ctx.Sys
 	}
 	d, err := EvalConst(&in, e)
 	if err != nil {

@@ -70,7 +70,7 @@ func arithmetic(r *registry) {
 	}
 	r.def("^(float8,float8) float8", e2(powFloat))
 	r.def("|/(float8) float8", e1(sqrtFloat))
-	r.def("||/(float8) float8", f1(math.Cbrt))
+	r.def("||/(float8) float8", f1(cbrt))
 
 	r.def("+(numeric,numeric) numeric", e2(func(a, b types.Decimal) (types.Decimal, error) { return checked(a.Add(b)) }))
 	r.def("-(numeric,numeric) numeric", e2(func(a, b types.Decimal) (types.Decimal, error) { return checked(a.Sub(b)) }))
@@ -447,10 +447,10 @@ func powFloat(x, y float64) (float64, error) {
 	switch {
 	case x == 0 && y < 0:
 		return 0, sqlerr.New("2201F", "zero raised to a negative power is undefined")
-	case x < 0 && y != math.Floor(y) && !math.IsInf(y, 0):
+	case x < 0 && y == y && y != math.Floor(y) && !math.IsInf(y, 0):
 		return 0, sqlerr.New("2201F", "a negative number raised to a non-integer power yields a complex result")
 	}
-	r := math.Pow(x, y)
+	r := exactPow(x, y)
 	if r == 0 && x != 0 && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return 0, errUnderflow()
 	}

@@ -42,6 +42,11 @@ func Resolve(name string, operator bool, args []types.Type) (*Func, []types.Type
 		set = r.ops[name]
 	}
 	c, err := choose(set, func(f *Func) ([]types.Type, bool) { return f.Args, f.Variadic }, args)
+	if err == errNone && !operator && len(args) > 0 && (name == "greatest" || name == "least") {
+		if _, e := CommonTypeFor(strings.ToUpper(name), args); e != nil {
+			return nil, nil, e
+		}
+	}
 	if err != nil {
 		return nil, nil, r.explain(err, name, operator, args)
 	}
@@ -94,9 +99,9 @@ func (r *registry) explain(err error, name string, operator bool, args []types.T
 		text := name
 		switch len(args) {
 		case 1:
-			text = name + " " + types.FormatType(args[0])
+			text = name + " " + label(args[0])
 		case 2:
-			text = types.FormatType(args[0]) + " " + name + " " + types.FormatType(args[1])
+			text = label(args[0]) + " " + name + " " + label(args[1])
 		}
 		if err == errAmbiguous {
 			return sqlerr.New(sqlerr.AmbiguousFunction, "operator is not unique: %s", text).
@@ -107,7 +112,7 @@ func (r *registry) explain(err error, name string, operator bool, args []types.T
 	}
 	list := make([]string, len(args))
 	for i, a := range args {
-		list[i] = types.FormatType(a)
+		list[i] = label(a)
 	}
 	text := name + "(" + strings.Join(list, ", ") + ")"
 	if err == errAmbiguous {
@@ -191,7 +196,7 @@ func choose[F any](set []F, sig func(F) ([]types.Type, bool), args []types.Type)
 		}
 		want, err := solve(decl, args)
 		if err != nil {
-			if polyErr == nil {
+			if polyErr == nil && err != errNone && fits(decl, args) {
 				polyErr = err
 			}
 			continue
@@ -209,7 +214,7 @@ func choose[F any](set []F, sig func(F) ([]types.Type, bool), args []types.Type)
 	}
 	switch len(cands) {
 	case 0:
-		if polyErr != nil && polyErr != errNone {
+		if polyErr != nil {
 			return none, polyErr
 		}
 		return none, errNone
@@ -329,6 +334,16 @@ func choose[F any](set []F, sig func(F) ([]types.Type, bool), args []types.Type)
 		return finish(hit[0], args), nil
 	}
 	return none, errAmbiguous
+}
+
+// fits reports whether the arguments that are not polymorphic can be had.
+func fits(decl, args []types.Type) bool {
+	for i, d := range decl {
+		if !polymorphic(d) && d.OID != types.OIDAny && !CanCast(args[i], d, Implicit) {
+			return false
+		}
+	}
+	return true
 }
 
 // finish gives arguments of type "any" the type they have, unknown ones text.

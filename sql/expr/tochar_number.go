@@ -513,6 +513,13 @@ func formats(r *registry) {
 	r.defs(ints, "to_char(int4,text) text stable", "to_char(int8,text) text stable")
 	floats := func(digits int) maker {
 		return e2(func(v float64, format string) (string, error) {
+			if format == "" {
+				return "", nil
+			}
+			f, err := parseNumFormat(format)
+			if err != nil {
+				return "", err
+			}
 			d := types.DecimalFromFloat8(v)
 			if digits == 6 {
 				d = types.DecimalFromFloat4(v)
@@ -521,7 +528,13 @@ func formats(r *registry) {
 			if d.IsFinite() {
 				limit = max(digits-len(d.Trunc(0).Abs().String()), 0)
 			}
-			return number(d, format, limit)
+			if d.IsFinite() && !f.exp && !f.shift && !f.roman {
+				// The exact binary value is rounded, halves to even.
+				if d, err = types.ParseDecimal(strconv.FormatFloat(v, 'f', min(f.post, limit), 64)); err != nil {
+					return "", err
+				}
+			}
+			return f.format(d, limit), nil
 		})
 	}
 	r.def("to_char(float4,text) text stable", floats(6))

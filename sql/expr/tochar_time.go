@@ -113,6 +113,7 @@ func padNumber(v int64, width int, fill bool) string {
 	neg := v < 0
 	if neg {
 		v = -v
+		width--
 	}
 	s := strconv.FormatInt(v, 10)
 	for !fill && len(s) < width {
@@ -167,7 +168,12 @@ func (m *moment) unit(name string) int64 {
 
 // field is what one pattern shows.
 func (m *moment) field(t timeToken) (string, error) {
-	num := func(v int64, width int) (string, error) { return padNumber(v, width, t.fill), nil }
+	num := func(v int64, width int) (string, error) {
+		if v < 0 && t.name != "DD" && t.name != "DDD" {
+			width++ // for the sign
+		}
+		return padNumber(v, width, t.fill), nil
+	}
 	dot := strings.Contains(t.name, ".")
 	half := func(first, second string, isFirst bool) (string, error) {
 		s := second
@@ -233,13 +239,13 @@ func (m *moment) field(t timeToken) (string, error) {
 	case "Y":
 		return num(year%10, 1)
 	case "IYYY":
-		return num(m.unit("isoyear"), 4)
+		return num(abs64(m.unit("isoyear")), 4)
 	case "IYY":
-		return num(m.unit("isoyear")%1000, 3)
+		return num(abs64(m.unit("isoyear"))%1000, 3)
 	case "IY":
-		return num(m.unit("isoyear")%100, 2)
+		return num(abs64(m.unit("isoyear"))%100, 2)
 	case "I":
-		return num(m.unit("isoyear")%10, 1)
+		return num(abs64(m.unit("isoyear"))%10, 1)
 	case "MONTH":
 		return padName(cased(monthNames[m.Month-1], t.text), 9, t.fill), nil
 	case "MON":
@@ -251,6 +257,9 @@ func (m *moment) field(t timeToken) (string, error) {
 	case "DY":
 		return cased(dayNames[m.unit("dow")][:3], t.text), nil
 	case "DDD":
+		if m.interval {
+			return num((year*12+int64(m.Month))*30+int64(m.Day), 3)
+		}
 		return num(m.unit("doy"), 3)
 	case "IDDD":
 		return num((m.unit("week")-1)*7+m.unit("isodow"), 3)
@@ -279,7 +288,7 @@ func (m *moment) field(t timeToken) (string, error) {
 		}
 		return num(int64(m.Month-1)/3+1, 1)
 	case "RM":
-		if m.Month == 0 {
+		if m.Month == 0 && m.Year == 0 {
 			return "", nil
 		}
 		s := romanNames[(m.Month+11)%12]

@@ -62,11 +62,12 @@ type DB struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu       sync.Mutex
-	writers  map[catalog.ID]*tableWriter
-	sessions map[uint32]*Session
-	nextSess uint32
-	rng      *rand.Rand
+	mu          sync.Mutex
+	writers     map[catalog.ID]*tableWriter
+	sessions    map[uint32]*Session
+	nextSess    uint32
+	rowReserved uint64 // row ids below it may be given out
+	rng         *rand.Rand
 }
 
 type systemClock struct{}
@@ -81,6 +82,7 @@ const (
 	keyRelation = 'r' // ‖ ID, big endian → Relation as JSON
 	keySchema   = 's' // ‖ name → empty
 	keyNextID   = 'n' // → next ID, big endian
+	keyRowIDs   = 'i' // → no row id at or above it was given out, big endian
 )
 
 var systemSchemas = []string{"information_schema", "pg_catalog", "public", "rw_catalog"}
@@ -200,6 +202,9 @@ func (db *DB) restore(ctx context.Context) error {
 			schemas = append(schemas, string(kv.Key[1:]))
 		case keyNextID:
 			db.nextID = catalog.ID(binary.BigEndian.Uint32(kv.Val))
+		case keyRowIDs:
+			db.rowReserved = binary.BigEndian.Uint64(kv.Val)
+			db.rowSeq.Store(db.rowReserved)
 		case keyRelation:
 			r := &catalog.Relation{}
 			if err := json.Unmarshal(kv.Val, r); err != nil {

@@ -264,3 +264,15 @@ func TestRateLimitPauses(t *testing.T) {
 	must(t, s, `INSERT INTO t VALUES (501); ALTER MATERIALIZED VIEW m SET BACKFILL_RATE_LIMIT = DEFAULT; WAIT`)
 	want(t, s, `SELECT n FROM m`, "501")
 }
+
+// A row that moves in the order leaves and arrives under one key.
+func TestTopNRowMoves(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int, v text); INSERT INTO t VALUES (1, 'b'), (2, 'b'), (3, 'c'), (4, NULL), (5, NULL);
+		CREATE MATERIALIZED VIEW m AS SELECT v FROM t ORDER BY v NULLS FIRST LIMIT 3 OFFSET 1`)
+	want(t, s, `SELECT * FROM m`, "NULL", "b", "b")
+	must(t, s, `UPDATE t SET v = NULL WHERE k IN (1, 2)`)
+	want(t, s, `SELECT * FROM m`, "NULL", "NULL", "NULL")
+}

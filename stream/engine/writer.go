@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -137,6 +138,7 @@ func (c *changeSet) empty() bool { return len(c.dels) == 0 && len(c.ins) == 0 }
 // send hands a change set to the table's actors in the open epoch e. The caller
 // holds the coordinator's write side and the writer's mu.
 func (db *DB) send(c *changeSet, w *tableWriter, e storage.Epoch) error {
+	db.reserveRowIDs(e)
 	ports, owner, err := db.jobs.Ports(c.rel.ID)
 	if err != nil {
 		return sqlerr.New(sqlerr.NotPrepared, "table %q does not take rows: %w", c.rel.Name, err)
@@ -198,9 +200,11 @@ func route(c *chunk.Chunk, rel *catalog.Relation, ports []stream.Port, owner []u
 // hasUserKey reports whether users choose the keys of a table's rows, so that they may collide.
 func hasUserKey(r *catalog.Relation) bool { return r.PrimaryKey > 0 }
 
-// fillRowIDs gives rows of a table without primary key their ids: 20 bits of
-// sequence under the commit epoch's number would run out in large statements, so
-// ids simply count on from the clock at start, which no earlier run has reached.
+// rowIDBlock is how many row ids are reserved at a time.
+const rowIDBlock = 1 << 20
+
+// fillRowIDs gives rows of a table without primary key their ids. They count on
+// over restarts: reserveRowIDs makes a bound durable before ids below it are.
 func (db *DB) fillRowIDs(r *catalog.Relation, c *chunk.Chunk) *chunk.Chunk {
 	if hasUserKey(r) || len(r.Key) == 0 {
 		return c
@@ -215,6 +219,17 @@ func (db *DB) fillRowIDs(r *catalog.Relation, c *chunk.Chunk) *chunk.Chunk {
 	out := &chunk.Chunk{Ops: c.Ops, Cols: slices.Clone(c.Cols), N: n}
 	out.Cols[at] = chunk.NewVec(types.Int8, ids, nil)
 	return out
+}
+
+// reserveRowIDs raises the durable bound of row ids above all that were handed
+// out, in the epoch of the rows that carry the newest.
+func (db *DB) reserveRowIDs(e storage.Epoch) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if n := db.rowSeq.Load(); n >= db.rowReserved {
+		db.rowReserved = n + rowIDBlock
+		db.store.Stage(e, storage.TagCatalog, []byte{keyRowIDs}, binary.BigEndian.AppendUint64(nil, db.rowReserved))
+	}
 }
 
 // encodeKeys encodes the keys of rows.

@@ -1,0 +1,54 @@
+package bind
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"streamdb/sql/parser"
+	"streamdb/sql/sqlerr"
+)
+
+// FuzzBind: whatever the text, binding gives a plan or an error a client may see, and does not panic.
+func FuzzBind(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	w := newWorld()
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for block := range strings.SplitSeq(string(text), "\n\n") {
+			cmd, rest, _ := strings.Cut(block, "\n")
+			input, _, _ := strings.Cut(rest, "\n----")
+			for stmt := range strings.SplitSeq(input, "\n;;\n") {
+				if strings.HasPrefix(cmd, "bind") {
+					f.Add(stmt)
+				}
+				if stmts, err := parser.Parse(stmt); cmd == "setup" && err == nil {
+					for _, s := range stmts {
+						_, _ = w.ddl(s)
+					}
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		stmts, err := parser.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, s := range stmts {
+			if s.Node == nil {
+				continue
+			}
+			if _, _, err := Bind(s, w.options()); sqlerr.Code(err) == sqlerr.Internal {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	})
+}
