@@ -3,8 +3,9 @@
 //
 // The one idea: a relational node becomes an iterator of chunks. Operators that
 // need all their input (sort, aggregation, a join's build side) read it before
-// their first chunk; everything else streams, so that a plain SELECT of any size
-// takes constant memory.
+// their first chunk, and go to an unnamed file where it is more than memory may
+// hold; everything else streams, so that a plain SELECT of any size takes
+// constant memory.
 package batch
 
 import (
@@ -15,7 +16,6 @@ import (
 	"streamdb/sql/catalog"
 	"streamdb/sql/chunk"
 	"streamdb/sql/expr"
-	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 	"streamdb/storage"
 )
@@ -29,15 +29,30 @@ type Env struct {
 	System func(ctx context.Context, r *catalog.Relation, cols []int) (*chunk.Chunk, error)
 	// Overlay gives the uncommitted rows to see over Snap; nil func or result: none.
 	Overlay   func(r *catalog.Relation) *Overlay
-	Memory    int64  // bytes an operator may hold before it spills or fails; 0: 256 MiB
+	Memory    int64  // bytes that a query may hold before its operators spill; 0: 256 MiB
 	TempDir   string // where operators spill; "": the system's
 	ChunkSize int    // rows of a chunk; 0: 1024
 
-	goCtx context.Context // of the running statement, for subqueries inside expressions
-	subs  *subqueries
+	*execution // of this run; set by Run
 }
 
-const defaultMemory = 256 << 20
+const (
+	defaultMemory    = 256 << 20
+	defaultChunkSize = 1024
+)
+
+// An execution is what all parts of one run of a plan share: its subqueries, and
+// a lateral join's right side, run many times. It belongs to one goroutine.
+type execution struct {
+	goCtx   context.Context // of the running Next, for subqueries inside expressions
+	mem     budget
+	access  map[*plan.Scan]*access
+	types   map[plan.Node][]types.Type
+	system  map[systemKey]*chunk.Chunk
+	queries map[*expr.Subquery]*subquery
+	conds   map[expr.Expr]expr.Expr // expressions made ready, see member.go
+	memo    *share                  // of remembered rows of subqueries and system relations
+}
 
 // An Iterator gives rows. It is used by one goroutine.
 type Iterator interface {
@@ -50,35 +65,34 @@ type Iterator interface {
 // Run makes the iterator of a plan. Nothing is read before the first Next.
 func Run(n plan.Node, env *Env) (Iterator, error) {
 	e := *env
-	if e.Memory == 0 {
+	if e.Memory <= 0 {
 		e.Memory = defaultMemory
 	}
-	if e.ChunkSize == 0 {
-		e.ChunkSize = 1024
+	if e.ChunkSize <= 0 {
+		e.ChunkSize = defaultChunkSize
 	}
-	e.goCtx = context.Background()
-	e.subs = &subqueries{}
+	e.execution = &execution{goCtx: context.Background(), mem: budget{limit: e.Memory}}
 	ctx := expr.Ctx{}
 	if env.Ctx != nil {
 		ctx = *env.Ctx
 	}
-	e.Ctx = &ctx
 	ctx.Subquery = e.subquery
+	e.Ctx = &ctx
 	it, err := build(n, &e)
 	if err != nil {
 		return nil, err
 	}
-	return &top{it, &e}, nil
+	return &top{it, e.execution}, nil
 }
 
 // top remembers the statement's context for subqueries.
 type top struct {
 	Iterator
-	env *Env
+	run *execution
 }
 
 func (t *top) Next(ctx context.Context) (*chunk.Chunk, error) {
-	t.env.goCtx = ctx
+	t.run.goCtx = ctx
 	return t.Iterator.Next(ctx)
 }
 
@@ -87,7 +101,7 @@ func build(n plan.Node, env *Env) (Iterator, error) {
 	switch n := n.(type) {
 	case *plan.Scan:
 		if n.Rel.Kind == catalog.System {
-			return &systemScan{env: env, scan: n}, nil
+			return &systemScan{env: env, plan: n}, nil
 		}
 		return newScan(n, env)
 	case *plan.Values:
@@ -98,14 +112,15 @@ func build(n plan.Node, env *Env) (Iterator, error) {
 		return buildSetOp(n, env)
 	case *plan.Join:
 		return buildJoin(n, env)
+	case *plan.Limit:
+		return buildLimit(n, env)
+	case *plan.Distinct:
+		return buildDistinct(n, env)
+	case *plan.Sort:
+		return buildSort(n, env)
 	}
 	if len(n.Inputs()) != 1 {
 		return nil, fmt.Errorf("batch: no operator for %T", n)
-	}
-	if l, ok := n.(*plan.Limit); ok {
-		if s, ok := l.Input.(*plan.Sort); ok {
-			return buildTopN(l, s, env)
-		}
 	}
 	in, err := build(n.Inputs()[0], env)
 	if err != nil {
@@ -113,129 +128,34 @@ func build(n plan.Node, env *Env) (Iterator, error) {
 	}
 	switch n := n.(type) {
 	case *plan.Filter:
-		return &filter{in: in, env: env, cond: n.Cond}, nil
+		return &filter{in: in, env: env, cond: env.ready(n.Cond)}, nil
 	case *plan.Project:
-		return &project{in: in, env: env, exprs: n.Exprs}, nil
+		return newProject(n, in, env), nil
 	case *plan.ProjectSet:
-		return &projectSet{in: in, env: env, plan: n}, nil
+		return &projectSet{in: in, env: env, plan: n, typs: env.typesOf(n)}, nil
 	case *plan.Agg:
-		return &agg{in: in, env: env, plan: n}, nil
-	case *plan.Distinct:
-		return buildDistinct(n, in, env)
-	case *plan.Sort:
-		return &sorter{in: in, env: env, by: n.By, typs: n.Schema().Types()}, nil
-	case *plan.Limit:
-		return &limit{in: in, env: env, plan: n}, nil
+		return &agg{in: in, env: env, plan: n, inTypes: env.typesOf(n.Input)}, nil
 	}
 	in.Close()
 	return nil, fmt.Errorf("batch: no operator for %T", n)
 }
 
-// all reads an iterator to its end into one chunk; typs are its columns' types.
-func all(ctx context.Context, in Iterator, typs []types.Type, memory int64) (*chunk.Chunk, error) {
-	b := newGrower(typs)
-	for {
-		c, err := in.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if c == nil {
-			return b.chunk(), nil
-		}
-		b.add(c)
-		if b.bytes > memory {
-			return nil, sqlerr.New(sqlerr.OutOfMemory, "the query needs more than %d MB of memory", memory>>20).
-				WithHint("A materialized view or an index can keep such a result without holding it in memory.")
-		}
+// typesOf is the column types of a node. A node that is built many times is asked once.
+func (e *Env) typesOf(n plan.Node) []types.Type {
+	if t, ok := e.types[n]; ok {
+		return t
 	}
+	t := n.Schema().Types()
+	if e.types == nil {
+		e.types = map[plan.Node][]types.Type{}
+	}
+	e.types[n] = t
+	return t
 }
 
-// A grower appends chunks to one.
-type grower struct {
-	cols  []chunk.Column
-	n     int
-	bytes int64
-}
-
-func newGrower(typs []types.Type) *grower {
-	g := &grower{cols: make([]chunk.Column, len(typs))}
-	for i, t := range typs {
-		g.cols[i] = chunk.New(t, 0)
-	}
-	return g
-}
-
-func (g *grower) add(c *chunk.Chunk) {
-	for i, col := range g.cols {
-		appendAll(col, c.Cols[i])
-	}
-	g.n += c.Len()
-	g.bytes += chunkBytes(c)
-}
-
-func (g *grower) chunk() *chunk.Chunk { return &chunk.Chunk{Cols: g.cols, N: g.n} }
-
-// appendAll appends all of src to dst.
-func appendAll(dst, src chunk.Column) {
-	switch d := dst.(type) {
-	case *chunk.Vec[int64]:
-		appendVec(d, src)
-	case *chunk.Vec[string]:
-		appendVec(d, src)
-	case *chunk.Vec[float64]:
-		appendVec(d, src)
-	case *chunk.Vec[bool]:
-		appendVec(d, src)
-	case *chunk.Vec[types.Decimal]:
-		appendVec(d, src)
-	case *chunk.Vec[types.Interval]:
-		appendVec(d, src)
-	case *chunk.Vec[*types.List]:
-		appendVec(d, src)
-	default:
-		panic(fmt.Sprintf("batch: append to %T", dst))
-	}
-}
-
-func appendVec[T any](d *chunk.Vec[T], src chunk.Column) {
-	s := chunk.Of[T](src)
-	if s.Nulls != nil && d.Nulls == nil {
-		d.Nulls = make([]bool, len(d.Data), len(d.Data)+len(s.Data))
-	}
-	d.Data = append(d.Data, s.Data...)
-	if d.Nulls == nil {
-		return
-	}
-	if s.Nulls != nil {
-		d.Nulls = append(d.Nulls, s.Nulls...)
-		return
-	}
-	for range s.Data {
-		d.Nulls = append(d.Nulls, false)
-	}
-}
-
-// chunkBytes estimates the memory of a chunk.
-func chunkBytes(c *chunk.Chunk) int64 {
-	var n int64
-	for _, col := range c.Cols {
-		switch v := col.(type) {
-		case *chunk.Vec[string]:
-			n += int64(16 * len(v.Data))
-			for _, s := range v.Data {
-				n += int64(len(s))
-			}
-		case *chunk.Vec[bool]:
-			n += int64(len(v.Data))
-		case *chunk.Vec[types.Decimal]:
-			n += int64(24 * len(v.Data))
-		case *chunk.Vec[*types.List]:
-			n += int64(64 * len(v.Data))
-		default:
-			n += int64(16 * col.Len())
-		}
-	}
-	return n
+// A source gives chunks; nil at the end. Iterators are sources, and rows in files are.
+type source interface {
+	Next(ctx context.Context) (*chunk.Chunk, error)
 }
 
 // stopped gives the reason a statement was ended for.

@@ -5,385 +5,377 @@ import (
 
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
-	"streamdb/sql/expr"
-	"streamdb/sql/types"
+	"streamdb/sql/sqlerr"
 )
 
 func buildJoin(n *plan.Join, env *Env) (Iterator, error) {
-	left, err := build(n.Left, env)
+	if n.Lateral && (n.Kind == plan.Right || n.Kind == plan.Full) {
+		return nil, sqlerr.Unsupported("RIGHT or FULL JOIN LATERAL")
+	}
+	l, err := build(n.Left, env)
 	if err != nil {
 		return nil, err
 	}
-	j := &join{env: env, plan: n, left: left, lt: n.Left.Schema().Types(), rt: n.Right.Schema().Types()}
 	if n.Lateral {
-		return &lateral{join: j}, nil
+		if s, ok := lookupOf(n, env); ok {
+			return newLookup(n, s, l, env), nil
+		}
+		return newLateral(n, l, env), nil
 	}
-	if j.right, err = build(n.Right, env); err != nil {
-		left.Close()
+	r, err := build(n.Right, env)
+	if err != nil {
+		l.Close()
 		return nil, err
 	}
-	return j, nil
+	return &join{env: env, in: [2]Iterator{l, r}, p: newProber(n, env)}, nil
 }
 
-// A join holds its right input and probes it with the left one: by hash where
-// there are equality keys, else by trying every pair.
+const (
+	left  = 0
+	right = 1
+)
+
+// A join holds one input and probes it with the other: by hash where there are
+// equality keys, else by trying every pair. It reads both inputs in turn and holds
+// the one that ends first, except that Semi and Anti hold the right one.
+//
+// Where neither fits memory both are split by hash, and their parts joined pair by
+// pair. What cannot be split (there is no key, or too many rows share one) is held a
+// block at a time, and the other input is read from disk once a block.
 type join struct {
-	env         *Env
-	plan        *plan.Join
-	left, right Iterator
-	lt, rt      []types.Type
+	env   *Env
+	in    [2]Iterator
+	p     *prober
+	share *share
 
-	built   bool
-	rows    *chunk.Chunk // all right rows
-	table   *hashTable   // of right keys; nil: no keys
-	head    []int32      // key number → first row + 1
-	link    []int32      // row → next row of the same key + 1
-	matched []bool       // right rows that found a partner; Right and Full only
-	tail    int          // right rows looked at for the unmatched ones at the end; -1: not there yet
-	pending []*chunk.Chunk
-	cur     *chunk.Chunk // left chunk being probed
-	curRow  int
-	curAt   int32 // where in the chain (or list) of right rows the probe stands
-	hit     int   // the left row of cur that had a match last; -1: none
-	hash    []uint64
-	lsel    []int
-	rsel    []int
+	begun  bool
+	passes []pass // still to be made
+	cur    *pass  // nil: none
+	closed bool
 }
 
-const joinChunk = 1024
+// A pass joins what is held with what is probed, or a part of both.
+type pass struct {
+	held  int // the side that is held: left or right
+	level int
+	src   [2]source
+	lists [2]*rowList // what src read from; nil: an input
+	block bool        // the held side comes block by block
+	more  bool        // further blocks follow
+	ready bool
+	probe source // of this block
+	seen  []bool // by number of probed row: it found a partner in an earlier block
+	at    int    // number of the next probed row
+}
+
+const maxSplits = 6
 
 func (j *join) Close() {
-	j.left.Close()
-	if j.right != nil {
-		j.right.Close()
+	j.in[left].Close()
+	j.in[right].Close()
+	j.share.close()
+	for _, p := range j.passes {
+		p.close()
 	}
-	j.rows, j.table = nil, nil
-	j.cur, j.pending = nil, nil
-	j.tail = 1 << 60
-	j.built = true
+	if j.cur != nil {
+		j.cur.close()
+	}
+	j.p.reset()
+	j.passes, j.cur, j.closed, j.begun = nil, nil, true, true
 }
 
-func (j *join) build(ctx context.Context) error {
-	j.built = true
-	j.tail = -1
-	var err error
-	if j.rows, err = all(ctx, j.right, j.rt, j.env.Memory); err != nil {
-		return err
-	}
-	j.right.Close()
-	if j.plan.Kind == plan.Right || j.plan.Kind == plan.Full {
-		j.matched = make([]bool, j.rows.Len())
-	}
-	if len(j.plan.RightKeys) == 0 {
-		return nil
-	}
-	keys := pick(j.rows.Cols, j.plan.RightKeys)
-	typs := make([]types.Type, len(keys))
-	for i, k := range j.plan.RightKeys {
-		typs[i] = j.rt[k]
-	}
-	j.table = newHashTable(typs)
-	j.link = make([]int32, j.rows.Len())
-	var last []int32
-	for i, h := range chunk.Hash(keys, j.rows.Len()) {
-		if j.nullKey(keys, i) {
-			continue
-		}
-		k, added := j.table.put(keys, i, h)
-		if added {
-			j.head = append(j.head, int32(i+1))
-			last = append(last, int32(i))
-			continue
-		}
-		j.link[last[k]] = int32(i + 1)
-		last[k] = int32(i)
-	}
-	return nil
-}
-
-// nullKey reports whether a key has a NULL that equals nothing.
-func (j *join) nullKey(keys []chunk.Column, i int) bool {
-	for c, k := range keys {
-		if k.Null(i) && !(j.plan.NullSafe != nil && j.plan.NullSafe[c]) {
-			return true
+func (p *pass) close() {
+	for _, l := range p.lists {
+		if l != nil {
+			l.close()
 		}
 	}
-	return false
 }
 
 func (j *join) Next(ctx context.Context) (*chunk.Chunk, error) {
-	if !j.built {
-		if err := j.build(ctx); err != nil {
+	if !j.begun {
+		j.begun = true
+		j.share = j.env.mem.open()
+		if err := j.begin(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for {
-		if len(j.pending) > 0 {
-			c := j.pending[0]
-			j.pending = j.pending[1:]
-			return c, nil
-		}
-		if err := stopped(ctx); err != nil {
+		if err := stopped(ctx); err != nil || j.closed {
 			return nil, err
 		}
-		if j.cur == nil && j.tail < 0 {
-			c, err := j.left.Next(ctx)
+		if j.cur == nil {
+			if len(j.passes) == 0 {
+				j.Close()
+				return nil, nil
+			}
+			p := j.passes[len(j.passes)-1]
+			j.passes = j.passes[:len(j.passes)-1]
+			j.cur = &p
+		}
+		if !j.cur.ready {
+			ok, err := j.load(ctx, j.cur)
 			if err != nil {
 				return nil, err
 			}
-			if c == nil {
-				j.tail = 0
-			} else {
-				j.cur, j.curRow, j.hit = c, 0, -1
-				if j.table != nil {
-					j.hash = chunk.Hash(pick(c.Cols, j.plan.LeftKeys), c.Len())
-				}
-				j.curAt = j.first(0)
+			if !ok { // it was split
+				j.cur.close()
+				j.cur = nil
+				continue
 			}
 		}
-		if j.cur != nil {
-			if err := j.probe(); err != nil {
-				return nil, err
-			}
-			continue
+		c, err := j.probeNext(ctx)
+		if c != nil || err != nil {
+			return c, err
 		}
-		c := j.unmatched()
+	}
+}
+
+// probeNext gives the next rows of the current pass; nil: none yet, or it is over.
+func (j *join) probeNext(ctx context.Context) (*chunk.Chunk, error) {
+	p := j.cur
+	if j.p.probed == nil {
+		c, err := p.probe.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
 		if c == nil {
+			if c := j.p.unmatched(); c != nil {
+				return c, nil
+			}
+			p.ready = false
+			if p.more {
+				return nil, nil
+			}
+			p.close()
+			j.cur = nil
+			j.p.reset()
+			j.share.set(0)
 			return nil, nil
 		}
-		return c, nil
-	}
-}
-
-// first is the first right row (+1) to try for left row i; 0: none.
-func (j *join) first(i int) int32 {
-	if j.table == nil {
-		if j.rows.Len() == 0 {
-			return 0
-		}
-		return 1
-	}
-	keys := pick(j.cur.Cols, j.plan.LeftKeys)
-	if j.nullKey(keys, i) {
-		return 0
-	}
-	k := j.table.find(keys, i, j.hash[i])
-	if k < 0 {
-		return 0
-	}
-	return j.head[k]
-}
-
-func (j *join) following(at int32) int32 {
-	if j.table != nil {
-		return j.link[at-1]
-	}
-	if int(at) == j.rows.Len() {
-		return 0
-	}
-	return at + 1
-}
-
-// probe tries a batch of pairs and queues what comes of it. Left rows whose last
-// pair has been tried without a match come out at their end, as their kind says.
-func (j *join) probe() error {
-	j.lsel, j.rsel = j.lsel[:0], j.rsel[:0]
-	type end struct{ row, pair int } // left row, and how many pairs of this batch precede its end
-	var ends []end
-	for j.curRow < j.cur.Len() && len(j.lsel) < joinChunk {
-		if j.curAt == 0 {
-			ends = append(ends, end{j.curRow, len(j.lsel)})
-			if j.curRow++; j.curRow < j.cur.Len() {
-				j.curAt = j.first(j.curRow)
+		seen := []bool(nil)
+		if p.block {
+			if p.at+c.Len() > len(p.seen) {
+				p.seen = append(p.seen, make([]bool, c.Len())...)
+				if j.share.add(int64(c.Len())); j.share.held > 2*j.env.Memory {
+					return nil, j.env.errMemory("a join")
+				}
 			}
-			continue
+			seen = p.seen[p.at : p.at+c.Len()]
+			p.at += c.Len()
 		}
-		j.lsel = append(j.lsel, j.curRow)
-		j.rsel = append(j.rsel, int(j.curAt-1))
-		j.curAt = j.following(j.curAt)
+		j.p.begin(c, seen, !p.more)
 	}
-	cur := j.cur
-	if j.curRow == j.cur.Len() {
-		j.cur = nil
-	}
-	lsel, rsel := j.lsel, j.rsel
-	hits := make([]bool, len(lsel))
-	if len(lsel) > 0 && j.plan.On != nil {
-		pairs := j.pair(cur, lsel, rsel)
-		sel, err := expr.Filter(j.env.Ctx, j.plan.On, pairs)
+	return j.p.next()
+}
+
+// begin reads the inputs until one has ended and is the one to hold, or until they are over memory.
+func (j *join) begin(ctx context.Context) error {
+	n := j.p.plan
+	var rest [2][]*chunk.Chunk // chunks read of a side, in order
+	var ended [2]bool
+	read := func(side int) error {
+		c, err := j.in[side].Next(ctx)
 		if err != nil {
 			return err
 		}
-		for _, s := range sel {
-			hits[s] = true
+		if ended[side] = c == nil; !ended[side] {
+			rest[side] = append(rest[side], c)
 		}
-	} else {
-		for i := range hits {
-			hits[i] = true
+		return nil
+	}
+	either := n.Kind != plan.Semi && n.Kind != plan.Anti && len(n.LeftKeys) > 0
+	over := false
+	bytes := [2]int64{}
+	side := right
+	for {
+		k := len(rest[side])
+		if err := read(side); err != nil {
+			return err
+		}
+		if ended[side] {
+			break
+		}
+		bytes[side] += chunkBytes(rest[side][k])
+		if over = j.share.set(bytes[left] + bytes[right]); over {
+			break
+		}
+		if either && bytes[1-side] < bytes[side] {
+			side = 1 - side
+		}
+		if err := stopped(ctx); err != nil {
+			return err
 		}
 	}
-	var lout, rout []int // pairs that come out; rout -1: padded
-	emit := func(l, r int) { lout, rout = append(lout, l), append(rout, r) }
-	p := 0
-	kind := j.plan.Kind
-	upTo := func(n int) {
-		for ; p < n; p++ {
-			if !hits[p] {
-				continue
+	p := pass{held: right}
+	if !over {
+		p.held = side
+		j.in[side].Close()
+		if empty := len(rest[side]) == 0; empty && !j.p.keeps(1-side) {
+			j.Close() // nothing can come out
+			return nil
+		}
+	}
+	for s := range p.src {
+		p.src[s] = &chained{rest[s], j.in[s]}
+	}
+	j.passes = append(j.passes, p)
+	return nil
+}
+
+// chained gives chunks and then those of an input.
+type chained struct {
+	first []*chunk.Chunk
+	then  source
+}
+
+func (c *chained) Next(ctx context.Context) (*chunk.Chunk, error) {
+	if len(c.first) > 0 {
+		out := c.first[0]
+		c.first[0] = nil
+		c.first = c.first[1:]
+		return out, nil
+	}
+	return c.then.Next(ctx)
+}
+
+// load reads the side to hold, or its next block. It returns false if the pass was split into others.
+func (j *join) load(ctx context.Context, p *pass) (bool, error) {
+	j.share.set(0)
+	base := int64(len(p.seen))
+	g := newGrower(j.p.typs[p.held], 0)
+	p.more = false
+	for {
+		c, err := p.src[p.held].Next(ctx)
+		if err != nil {
+			return false, err
+		}
+		if c == nil {
+			break
+		}
+		if err := stopped(ctx); err != nil {
+			return false, err
+		}
+		g.add(c)
+		if !j.share.set(base + g.bytes + int64(g.n)*joinBytes) {
+			continue
+		}
+		if !p.block && len(j.p.plan.LeftKeys) > 0 && p.level < maxSplits {
+			return false, j.split(ctx, p, g.chunk())
+		}
+		if !p.block {
+			if err := j.spool(ctx, p); err != nil {
+				return false, err
 			}
-			first := j.hit != lsel[p] // rows are tried in order: one memory is enough
-			j.hit = lsel[p]
-			switch kind {
-			case plan.Semi:
-				if first {
-					emit(lsel[p], -1)
-				}
-			case plan.Anti:
-			default:
-				emit(lsel[p], rsel[p])
-				if j.matched != nil {
-					j.matched[rsel[p]] = true
-				}
+		}
+		p.more = true
+		break
+	}
+	p.probe = p.src[1-p.held]
+	if p.block {
+		p.at = 0
+		p.probe = p.lists[1-p.held].reader()
+	}
+	p.ready = true
+	return true, j.p.hold(ctx, p.held, g.chunk())
+}
+
+// joinBytes is what a held row takes besides its columns.
+const joinBytes = tableBytes + 16
+
+// spool makes the probed side one that can be read again.
+func (j *join) spool(ctx context.Context, p *pass) error {
+	p.block = true
+	side := 1 - p.held
+	if p.lists[side] != nil {
+		return nil
+	}
+	f, err := j.env.tempFile()
+	if err != nil {
+		return err
+	}
+	p.lists[side] = f.list(j.p.typs[side])
+	for {
+		c, err := p.src[side].Next(ctx)
+		if err != nil || c == nil {
+			return err
+		}
+		if err := p.lists[side].write(c); err != nil {
+			return err
+		}
+		if err := stopped(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// split writes both sides of a pass to parts; first is what was read of the held side.
+func (j *join) split(ctx context.Context, p *pass, first *chunk.Chunk) error {
+	var lists [2][]*rowList
+	for _, side := range []int{p.held, 1 - p.held} {
+		src := p.src[side]
+		if side == p.held {
+			src = &chained{[]*chunk.Chunk{first}, src}
+		}
+		parts, err := j.env.partitions(j.p.typs[side], p.level)
+		if err == nil {
+			if err = j.splitSide(ctx, src, side, parts); err == nil {
+				lists[side], err = parts.lists()
+			}
+			if err != nil {
+				parts.close()
 			}
 		}
-	}
-	for _, e := range ends {
-		upTo(e.pair)
-		if j.hit != e.row && (kind == plan.Left || kind == plan.Full || kind == plan.Anti) {
-			emit(e.row, -1)
+		if err != nil {
+			for _, l := range lists[p.held] {
+				l.close()
+			}
+			return err
 		}
 	}
-	upTo(len(hits))
-	if len(lout) > 0 {
-		j.pending = append(j.pending, j.output(cur, lout, rout))
+	total := int64(0)
+	for _, l := range lists[p.held] {
+		total += l.rows
+	}
+	n := j.p.plan
+	for k := range lists[left] {
+		part := pass{held: p.held, level: p.level + 1}
+		for s := range part.lists {
+			part.lists[s] = lists[s][k]
+			part.src[s] = lists[s][k].reader()
+		}
+		l, r := lists[left][k], lists[right][k]
+		if n.Kind != plan.Semi && n.Kind != plan.Anti {
+			part.held = right
+			if l.bytes < r.bytes {
+				part.held = left
+			}
+		}
+		if lists[part.held][k].rows == total && total > 0 {
+			part.level = maxSplits // one hash: splitting does not help
+		}
+		if l.rows == 0 && (r.rows == 0 || !j.p.keeps(right)) || r.rows == 0 && !j.p.keeps(left) {
+			part.close()
+			continue
+		}
+		j.passes = append(j.passes, part)
 	}
 	return nil
 }
 
-// pair makes the columns left ++ right of pairs of rows.
-func (j *join) pair(left *chunk.Chunk, lsel, rsel []int) *chunk.Chunk {
-	out := &chunk.Chunk{N: len(lsel)}
-	for _, c := range left.Cols {
-		out.Cols = append(out.Cols, c.Gather(lsel))
-	}
-	for _, c := range j.rows.Cols {
-		out.Cols = append(out.Cols, c.Gather(rsel))
-	}
-	return out
-}
-
-// output makes the join's rows; rsel -1 pads with NULLs.
-func (j *join) output(left *chunk.Chunk, lsel, rsel []int) *chunk.Chunk {
-	out := &chunk.Chunk{N: len(lsel)}
-	for _, c := range left.Cols {
-		out.Cols = append(out.Cols, c.Gather(lsel))
-	}
-	if j.plan.Kind == plan.Semi || j.plan.Kind == plan.Anti {
-		return out
-	}
-	for i, c := range j.rows.Cols {
-		out.Cols = append(out.Cols, gatherPadded(c, rsel, j.rt[i]))
-	}
-	return out
-}
-
-// gatherPadded is Gather where -1 gives NULL.
-func gatherPadded(c chunk.Column, sel []int, t types.Type) chunk.Column {
-	padded := false
-	for _, s := range sel {
-		if s < 0 {
-			padded = true
-			break
-		}
-	}
-	if !padded {
-		return c.Gather(sel)
-	}
-	out := chunk.New(t, len(sel))
-	for _, s := range sel {
-		if s < 0 {
-			out.AppendNull()
-		} else {
-			out.AppendFrom(c, s)
-		}
-	}
-	return out
-}
-
-// unmatched gives the right rows without partner, padded on the left.
-func (j *join) unmatched() *chunk.Chunk {
-	if j.matched == nil || j.rows == nil {
-		return nil
-	}
-	var sel []int
-	for j.tail < len(j.matched) && len(sel) < joinChunk {
-		if !j.matched[j.tail] {
-			sel = append(sel, j.tail)
-		}
-		j.tail++
-	}
-	if len(sel) == 0 {
-		return nil
-	}
-	out := &chunk.Chunk{N: len(sel)}
-	for _, t := range j.lt {
-		out.Cols = append(out.Cols, chunk.Nulls(t, len(sel)))
-	}
-	for _, c := range j.rows.Cols {
-		out.Cols = append(out.Cols, c.Gather(sel))
-	}
-	return out
-}
-
-// lateral runs its right side once for each left row.
-type lateral struct{ join *join }
-
-func (l *lateral) Close() { l.join.left.Close() }
-
-func (l *lateral) Next(ctx context.Context) (*chunk.Chunk, error) {
-	j := l.join
-	kind := j.plan.Kind
+func (j *join) splitSide(ctx context.Context, src source, side int, parts *partitions) error {
+	var hash []uint64
 	for {
-		c, err := j.left.Next(ctx)
+		c, err := src.Next(ctx)
 		if err != nil || c == nil {
-			return nil, err
+			return err
 		}
-		out := newGrower(j.plan.Schema().Types())
-		for r := range c.Len() {
-			if err := stopped(ctx); err != nil {
-				return nil, err
-			}
-			rows, err := j.env.runSub(j.plan.Right, append([]types.Row{c.Row(r)}, j.env.Ctx.Outer...))
-			if err != nil {
-				return nil, err
-			}
-			j.rows = rows
-			lsel, rsel := make([]int, 0, rows.Len()), make([]int, 0, rows.Len())
-			for i := range rows.Len() {
-				lsel, rsel = append(lsel, r), append(rsel, i)
-			}
-			if j.plan.On != nil && len(lsel) > 0 {
-				sel, err := expr.Filter(j.env.Ctx, j.plan.On, j.pair(c, lsel, rsel))
-				if err != nil {
-					return nil, err
-				}
-				for i, s := range sel {
-					rsel[i] = rsel[s]
-				}
-				lsel, rsel = lsel[:len(sel)], rsel[:len(sel)]
-			}
-			switch {
-			case kind == plan.Semi && len(lsel) > 0, kind == plan.Anti && len(lsel) == 0, kind == plan.Left && len(lsel) == 0:
-				lsel, rsel = []int{r}, []int{-1}
-			case kind == plan.Semi, kind == plan.Anti:
-				lsel = nil
-			}
-			if len(lsel) > 0 {
-				out.add(j.output(c, lsel, rsel))
-			}
+		hash = hashRows(hash, pickKeys(c.Cols, j.p.keys[side]), c.Len())
+		if err := parts.add(c, hash, nil); err != nil {
+			return err
 		}
-		if out.n > 0 {
-			return out.chunk(), nil
+		if err := stopped(ctx); err != nil {
+			return err
 		}
 	}
 }

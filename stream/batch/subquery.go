@@ -1,8 +1,8 @@
 package batch
 
 import (
+	"context"
 	"fmt"
-	"strings"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
@@ -10,185 +10,209 @@ import (
 	"streamdb/sql/types"
 )
 
-// memoRows bounds how many results of correlated subqueries are remembered.
-const memoRows = 1 << 14
-
-// subqueries remembers the rows of subqueries during one execution: of an
-// uncorrelated one all rows, of a correlated one those for outer rows seen before.
-type subqueries struct {
-	rows map[*expr.Subquery]*chunk.Chunk
-	memo map[*expr.Subquery]map[string]*chunk.Chunk
-	refs map[*expr.Subquery][]outerRef
-	held int
+// A subquery is a query inside an expression, while one execution lasts. Its rows
+// are remembered: of one that depends on no outer row all, otherwise those for
+// outer values seen before.
+type subquery struct {
+	plan     plan.Node
+	typs     []types.Type
+	refs     []outerRef // what its rows depend on
+	volatile bool       // they depend on more: nothing is remembered
+	limit    int        // rows that are enough; 0: all
+	env      *Env
+	rows     *chunk.Chunk
+	table    *hashTable // of rows, for membership; nil: not made yet
+	memo     map[string]*chunk.Chunk
+	bytes    int64 // of memo
+	key      []byte
 }
 
-// An outerRef is a column of an enclosing row that a subquery depends on.
+// An outerRef is a column of an enclosing row: of the query level levels out.
 type outerRef struct{ level, index int }
 
-// subquery implements expr.Ctx.Subquery. outer[0] is the row of the query that holds the subquery.
-func (e *Env) subquery(s *expr.Subquery, outer []types.Row) (*chunk.Chunk, error) {
+func (e *Env) subqueryOf(s *expr.Subquery) (*subquery, error) {
+	if q := e.queries[s]; q != nil {
+		return q, nil
+	}
 	n, ok := s.Plan.(plan.Node)
 	if !ok {
 		return nil, fmt.Errorf("batch: a subquery has a %T for a plan", s.Plan)
 	}
-	m := e.subs
-	if !s.Correlated {
-		if c := m.rows[s]; c != nil {
-			return c, nil
-		}
-		c, err := e.runSub(n, outer)
-		if err == nil {
-			if m.rows == nil {
-				m.rows = map[*expr.Subquery]*chunk.Chunk{}
+	q := &subquery{plan: n, typs: e.typesOf(n), env: e.under(nil)}
+	q.refs, q.volatile = dependencies(n)
+	switch s.Kind {
+	case expr.SubqueryExists:
+		q.limit = 1
+	case expr.SubqueryScalar:
+		q.limit = 2
+	}
+	if e.queries == nil {
+		e.queries = map[*expr.Subquery]*subquery{}
+	}
+	e.queries[s] = q
+	return q, nil
+}
+
+// subquery implements expr.Ctx.Subquery. outer[0] is the row of the query that holds the subquery.
+func (e *Env) subquery(s *expr.Subquery, outer []types.Row) (*chunk.Chunk, error) {
+	q, err := e.subqueryOf(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.refs) == 0 && (!q.volatile || !s.Correlated) {
+		if q.rows == nil {
+			if q.rows, err = e.runSubquery(q, outer); err != nil {
+				return nil, err
 			}
-			m.rows[s] = c
+			e.remember(chunkBytes(q.rows))
 		}
-		return c, err
+		return q.rows, nil
 	}
-	if m.refs == nil {
-		m.refs, m.memo = map[*expr.Subquery][]outerRef{}, map[*expr.Subquery]map[string]*chunk.Chunk{}
+	if q.volatile {
+		return e.runSubquery(q, outer)
 	}
-	refs, ok := m.refs[s]
-	if !ok {
-		refs = outerRefs(n, 0, nil)
-		m.refs[s], m.memo[s] = refs, map[string]*chunk.Chunk{}
-	}
-	var key strings.Builder
-	for _, r := range refs {
-		if r.level-1 >= len(outer) || outer[r.level-1] == nil {
-			return e.runSub(n, outer)
+	q.key = q.key[:0]
+	for _, r := range q.refs {
+		if r.level > len(outer) || r.index >= len(outer[r.level-1]) {
+			return e.runSubquery(q, outer) // it will say what is wrong
 		}
-		d := outer[r.level-1][r.index]
-		fmt.Fprintf(&key, "%t|%s|", d.IsNull(), datumKey(d))
+		q.key = appendDatum(q.key, outer[r.level-1][r.index])
 	}
-	if c := m.memo[s][key.String()]; c != nil {
+	if c := q.memo[string(q.key)]; c != nil {
 		return c, nil
 	}
-	c, err := e.runSub(n, outer)
-	if err == nil && m.held+c.Len()+1 <= memoRows {
-		m.held += c.Len() + 1
-		m.memo[s][key.String()] = c
+	key := string(q.key)
+	c, err := e.runSubquery(q, outer)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	bytes := chunkBytes(c) + int64(len(key)) + 200
+	if q.bytes+bytes > e.Memory/8 || e.remember(bytes) {
+		e.remember(-q.bytes)
+		q.memo, q.bytes = nil, 0
+	}
+	if q.memo == nil {
+		q.memo = map[string]*chunk.Chunk{}
+	}
+	q.memo[key] = c
+	q.bytes += bytes
+	return c, nil
 }
 
-// datumKey is a text that equal values share.
-func datumKey(d types.Datum) string {
-	switch d.Kind() {
-	case types.KindInt, types.KindBool:
-		return fmt.Sprint(d.Int())
-	case types.KindString:
-		return fmt.Sprintf("%q", d.Str())
-	case types.KindFloat:
-		return fmt.Sprint(d.Float())
-	case types.KindDecimal:
-		return d.Decimal().String()
-	case types.KindInterval:
-		return fmt.Sprint(d.Interval())
-	case types.KindList:
-		var b strings.Builder
-		for _, i := range d.List().Items {
-			b.WriteString(datumKey(i) + ",")
-		}
-		return b.String()
+// remember counts bytes of what is kept until the execution ends.
+func (e *execution) remember(bytes int64) (over bool) {
+	if e.memo == nil {
+		e.memo = e.mem.open()
 	}
-	return ""
+	return e.memo.add(bytes)
 }
 
-// runSub runs a plan for given outer rows and collects it.
-func (e *Env) runSub(n plan.Node, outer []types.Row) (*chunk.Chunk, error) {
-	sub := *e
-	ctx := *e.Ctx
-	ctx.Outer = outer
-	sub.Ctx = &ctx
-	// A deeper query's results depend on more outer rows than this one's: its memory is its own.
-	sub.subs = &subqueries{}
-	ctx.Subquery = sub.subquery
-	it, err := build(n, &sub)
+func (e *Env) runSubquery(q *subquery, outer []types.Row) (*chunk.Chunk, error) {
+	q.env.Ctx.Outer = outer
+	it, err := build(q.plan, q.env)
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
-	return all(e.goCtx, it, n.Schema().Types(), e.Memory)
+	return collect(e.goCtx, it, q.typs, q.limit, func(bytes int64) error {
+		if bytes > e.Memory {
+			return e.errMemory("the result of a subquery")
+		}
+		return nil
+	})
 }
 
-// outerRefs collects the references of a plan to rows outside it. depth is how
-// many queries lie between the plan and the subquery asked about.
-func outerRefs(n plan.Node, depth int, refs []outerRef) []outerRef {
-	add := func(x expr.Expr) {
-		expr.Walk(x, func(x expr.Expr) bool {
-			switch x := x.(type) {
-			case *expr.OuterRef:
-				if x.Level > depth {
-					r := outerRef{x.Level - depth, x.Index}
-					for _, o := range refs {
-						if o == r {
-							return true
+// under is e for a query inside: with outer rows.
+func (e *Env) under(outer []types.Row) *Env {
+	sub := *e
+	ctx := *e.Ctx
+	ctx.Outer = outer
+	sub.Ctx = &ctx
+	return &sub
+}
+
+// dependencies collects the references of a plan to rows outside it, and whether
+// it has volatile functions.
+func dependencies(n plan.Node) (refs []outerRef, volatile bool) {
+	var walk func(n plan.Node, depth int)
+	walk = func(n plan.Node, depth int) {
+		exprsOf(n, func(x expr.Expr) {
+			expr.Walk(x, func(x expr.Expr) bool {
+				switch x := x.(type) {
+				case *expr.OuterRef:
+					if x.Level > depth {
+						r := outerRef{x.Level - depth, x.Index}
+						for _, o := range refs {
+							if o == r {
+								return true
+							}
 						}
+						refs = append(refs, r)
 					}
-					refs = append(refs, r)
+				case *expr.Call:
+					volatile = volatile || x.Fn.Volatile == expr.Volatile
+				case *expr.Subquery:
+					if sub, ok := x.Plan.(plan.Node); ok {
+						walk(sub, depth+1)
+					}
 				}
-			case *expr.Subquery:
-				if sub, ok := x.Plan.(plan.Node); ok {
-					refs = outerRefs(sub, depth+1, refs)
-				}
-			}
-			return true
+				return true
+			})
 		})
-	}
-	exprsOf(n, add)
-	for i, in := range n.Inputs() {
-		d := depth
-		if j, ok := n.(*plan.Join); ok && j.Lateral && i == 1 {
-			d++
+		for i, in := range n.Inputs() {
+			d := depth
+			if j, ok := n.(*plan.Join); ok && j.Lateral && i == 1 {
+				d++
+			}
+			walk(in, d)
 		}
-		refs = outerRefs(in, d, refs)
 	}
-	return refs
+	walk(n, 0)
+	return refs, volatile
 }
 
 // exprsOf calls f for each expression of a node.
 func exprsOf(n plan.Node, f func(expr.Expr)) {
-	opt := func(e expr.Expr) {
-		if e != nil {
-			f(e)
+	each := func(es ...expr.Expr) {
+		for _, e := range es {
+			if e != nil {
+				f(e)
+			}
 		}
 	}
 	switch n := n.(type) {
 	case *plan.Scan:
 		for _, r := range n.Ranges {
-			for _, e := range r.Eq {
-				f(e)
-			}
-			opt(r.Lo)
-			opt(r.Hi)
+			each(r.Eq...)
+			each(r.Lo, r.Hi)
 		}
 	case *plan.Values:
 		for _, r := range n.Rows {
-			for _, e := range r {
-				f(e)
-			}
+			each(r...)
 		}
 	case *plan.Filter:
-		f(n.Cond)
+		each(n.Cond)
 	case *plan.Project:
-		for _, e := range n.Exprs {
-			f(e)
-		}
+		each(n.Exprs...)
 	case *plan.Join:
-		opt(n.On)
+		each(n.On)
 	case *plan.Limit:
-		opt(n.Count)
-		opt(n.Offset)
+		each(n.Count, n.Offset)
 	case *plan.FuncScan:
-		for _, e := range n.Args {
-			f(e)
-		}
+		each(n.Args...)
 	case *plan.ProjectSet:
 		for _, as := range n.Args {
-			for _, e := range as {
-				f(e)
-			}
+			each(as...)
 		}
 	}
+}
+
+// all reads an iterator to its end into one chunk.
+func (e *Env) all(ctx context.Context, in source, typs []types.Type, what string) (*chunk.Chunk, error) {
+	return collect(ctx, in, typs, 0, func(bytes int64) error {
+		if bytes > e.Memory {
+			return e.errMemory(what)
+		}
+		return nil
+	})
 }

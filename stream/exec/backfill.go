@@ -49,10 +49,11 @@ type backfill struct {
 	waiting bool // until StartBackfill
 	paused  bool // all backfills are
 	held    []*chunk.Chunk
-	since   int       // rows that came from the stream since the scan had its turn
-	turn    time.Time // when that was
-	moved   bool      // the scan had a turn since the last barrier
-	tail    bool      // the scan is through, its end not yet persisted
+	since   int           // rows that came from the stream since the scan had its turn
+	turn    time.Time     // when that was
+	moved   bool          // the scan had a turn since the last barrier
+	tail    bool          // the scan is through, its end not yet persisted
+	ended   storage.Epoch // that has the end, which is not told yet; 0: none
 	scanned prometheus.Counter
 	ratio   prometheus.Gauge
 }
@@ -110,7 +111,27 @@ func (x *backfill) Run(ctx context.Context, emit stream.Emit) error {
 		}
 	}
 	x.close()
-	return x.in.Run(ctx, emit)
+	return x.forward(emit)
+}
+
+// forward passes everything on. It tells of the end once that is committed, so
+// that who hears of it sees all the rows.
+func (x *backfill) forward(emit stream.Emit) error {
+	for {
+		_, m, err := x.in.Recv()
+		if err != nil {
+			return err
+		}
+		if b := m.Barrier; b != nil && x.ended != 0 && x.env.Store.Committed() >= x.ended {
+			if last := x.report(); last && x.ownRows {
+				x.env.Store.Drop(b.Epoch, x.object)
+			}
+			x.ended = 0
+		}
+		if err := emit(m); err != nil {
+			return err
+		}
+	}
 }
 
 func (x *backfill) close() {
@@ -137,8 +158,13 @@ func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
 	}
 	x.count()
 	if x.pos.finished() {
-		// Of another run, or an actor without vnodes: nothing is left to persist.
-		x.report()
+		// Of another run, or an actor without vnodes: nothing is left to persist. But
+		// the run before may have been killed before it dropped the rows.
+		if x.ownRows && x.env.Store.Rows(x.object) > 0 {
+			x.ended = e
+		} else {
+			x.report()
+		}
 		return nil
 	}
 	if x.buffer {
@@ -303,10 +329,7 @@ func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 		return err
 	}
 	if done {
-		x.tail = false
-		if last := x.report(); last && x.ownRows {
-			x.env.Store.Drop(e, x.object)
-		}
+		x.tail, x.ended = false, e
 	}
 	x.moved = false
 	x.mutate(m.Barrier)

@@ -59,7 +59,7 @@ type bench struct {
 	fills []*run
 	w     *world
 	used  map[string]bool
-	got   bag
+	got   *keyed
 }
 
 var backfillKey = stream.FragmentKey{Job: 7, Fragment: 3}
@@ -70,7 +70,7 @@ func newBench(t testing.TB, seed uint64, mod func(*bench)) *bench {
 		Columns: []catalog.Column{{Name: "a", Type: types.Int8}, {Name: "v", Type: types.Int8}, {Name: "b", Type: types.Text}, {Name: "w", Type: types.Numeric}},
 		Key:     []catalog.KeyColumn{{Col: 0}, {Col: 2, Desc: true}}, Dist: []int{0},
 	}
-	b := &bench{rig: newRig(t), rnd: rand.New(rand.NewPCG(seed, 3)), rel: rel, cols: []int{2, 3, 0}, size: 16, clock: newHandClock(), got: bag{}, used: map[string]bool{}}
+	b := &bench{rig: newRig(t), rnd: rand.New(rand.NewPCG(seed, 3)), rel: rel, cols: []int{2, 3, 0}, size: 16, clock: newHandClock(), got: newKeyed(0, 2), used: map[string]bool{}}
 	b.parts = []storage.VnodeSet{storage.Full(vnodes)}
 	b.limit = NewLimiter(stream.Unlimited, b.clock)
 	b.w = &world{schema: rel.Fields(), rand: b.rnd}
@@ -80,6 +80,11 @@ func newBench(t testing.TB, seed uint64, mod func(*bench)) *bench {
 	b.out = rel.Fields().Project(b.cols)
 	if b.buffer {
 		b.cols, b.out = []int{0, 1, 2, 3}, rel.Fields()
+	}
+	if !b.buffer {
+		b.got.key = []int{2, 0}
+	} else {
+		b.got.key = []int{0, 1, 2}
 	}
 	b.startTable()
 	return b
@@ -195,7 +200,7 @@ func (b *bench) tick(mu *stream.Mutation) {
 	}
 	b.w.mark()
 	want := b.want()
-	for k, n := range b.got {
+	for k, n := range b.got.bag {
 		if n > want[k] {
 			b.t.Fatalf("epoch %d: row %s delivered and not in the table", b.epoch, k)
 		}
@@ -485,7 +490,7 @@ func TestBackfillProgress(t *testing.T) {
 		b.tick(nil)
 		b.tick(nil)
 		kept := int64(0)
-		for _, n := range b.got {
+		for _, n := range b.got.bag {
 			kept += int64(n)
 		}
 		if again := b.prog.Done.Load(); again < kept || again > kept+20 {

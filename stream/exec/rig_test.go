@@ -238,6 +238,38 @@ func text(r types.Row, s types.Schema) string {
 	return b.String()
 }
 
+// A keyed relation is a bag whose rows have a key: no two with equal keys are ever there together.
+type keyed struct {
+	bag
+	key  []int
+	rows map[string]string
+}
+
+func newKeyed(key ...int) *keyed { return &keyed{bag{}, key, map[string]string{}} }
+
+func (k *keyed) apply(t testing.TB, s types.Schema, cs []*chunk.Chunk) {
+	t.Helper()
+	for _, c := range cs {
+		for i := range c.Len() {
+			row := c.Row(i)
+			key := text(row.Project(k.key), s.Project(k.key))
+			old, ok := k.rows[key]
+			if c.Op(i) == chunk.Insert {
+				if ok {
+					t.Fatalf("row %s comes before %s of the same key has gone", text(row, s), old)
+				}
+				k.rows[key] = text(row, s)
+				continue
+			}
+			if old != text(row, s) {
+				t.Fatalf("row %s goes, and %q is there", text(row, s), old)
+			}
+			delete(k.rows, key)
+		}
+	}
+	k.bag.apply(t, s, cs)
+}
+
 // apply changes the bag, which must never go below zero.
 func (b bag) apply(t testing.TB, s types.Schema, cs []*chunk.Chunk) {
 	t.Helper()

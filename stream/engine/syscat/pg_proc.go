@@ -199,8 +199,8 @@ func procSources() map[string]source {
 				"oid":         num(func(p *proc) int64 { return p.oid }),
 				"proname":     str(func(p *proc) string { return p.name }),
 				"prokind":     str(func(p *proc) string { return string(p.kind) }),
-				"proisstrict": flag(func(p *proc) bool { return p.strict }),
-				"proretset":   flag(func(p *proc) bool { return p.set }),
+				"proisstrict": boolean(func(p *proc) bool { return p.strict }),
+				"proretset":   boolean(func(p *proc) bool { return p.set }),
 				"provolatile": str(func(p *proc) string { return string(p.volatility) }),
 				"pronargs":    num(func(p *proc) int64 { return int64(len(p.args)) }),
 				"prorettype":  num(func(p *proc) int64 { return p.ret }),
@@ -264,8 +264,8 @@ func procSources() map[string]source {
 					}
 					return "b"
 				}),
-				"oprcanmerge": flag(func(o *operator) bool { return o.merges }),
-				"oprcanhash":  flag(func(o *operator) bool { return o.hashes }),
+				"oprcanmerge": boolean(func(o *operator) bool { return o.merges }),
+				"oprcanhash":  boolean(func(o *operator) bool { return o.hashes }),
 				"oprleft":     num(func(o *operator) int64 { return o.left }),
 				"oprright":    num(func(o *operator) int64 { return o.right }),
 				"oprresult":   num(func(o *operator) int64 { return o.result }),
