@@ -92,21 +92,12 @@ func (r *rig) run(n plan.Node) ([]types.Row, error) {
 	if c, err := it.Next(context.Background()); c != nil || err != nil {
 		r.t.Fatalf("after the end: %v, %v", c, err)
 	}
-	if mem := it.(*top).run.mem; true {
-		it.Close()
-		it.Close()
-		if m := it.(*top).run; m.mem.used != heldBy(m.memo) || m.mem.shares > 1 {
-			r.t.Fatalf("after Close: %d bytes in %d shares, before: %+v", m.mem.used, m.mem.shares, mem)
-		}
+	it.Close()
+	it.Close()
+	if m := it.(*top).run.mem; m.used != 0 || m.shares != 0 {
+		r.t.Fatalf("after Close: %+v", m)
 	}
 	return out, nil
-}
-
-func heldBy(s *share) int64 {
-	if s == nil {
-		return 0
-	}
-	return s.held
 }
 
 func (r *rig) must(n plan.Node) []types.Row {
