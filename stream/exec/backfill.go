@@ -466,6 +466,7 @@ func (x *backfill) report() (last bool) {
 	if p == nil {
 		return x.env.Single
 	}
+	x.env.logger().Debug("backfill finished", "table", x.codec.Desc().Name, "vnodes", len(x.pos.vnodes), "rows", p.Done.Load())
 	p.LastMove.Store(x.env.now())
 	if p.Finished.Add(1) < p.Actors {
 		return false

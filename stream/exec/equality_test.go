@@ -445,7 +445,7 @@ var equalityViews = []string{
 // Every view equals its query, at every epoch, whatever comes first: rows or view,
 // for any parallelism, chunk size, budget and locality, with kills in between.
 func TestEquality(t *testing.T) {
-	seeds := uint64(5)
+	seeds := uint64(3)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
