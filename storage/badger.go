@@ -21,12 +21,15 @@ type badgerEngine struct {
 
 // badgerOptions are the ones found right and fast by measurement; DESIGN.md has the reasons.
 func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
-	memtable, count := int64(16<<20), 2
+	// A memtable that is not written to takes no memory, however large.
+	memtable, count := int64(32<<20), 2
 	switch {
 	case memory >= 1<<30:
 		memtable, count = 64<<20, 3
 	case memory >= 512<<20:
-		memtable, count = 32<<20, 3
+		count = 3
+	case memory > 0 && memory < 256<<20:
+		memtable = 16 << 20
 	}
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(true).
@@ -35,6 +38,10 @@ func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
 		WithMetricsEnabled(false).
 		WithMemTableSize(memtable).
 		WithNumMemtables(count).
+		WithNumLevelZeroTables(6).
+		WithNumLevelZeroTablesStall(16).
+		WithBaseLevelSize(2 * memtable). // a level less to rewrite rows in
+		WithBaseTableSize(4 << 20).
 		WithValueLogFileSize(16 << 20).
 		WithCompression(bopt.None).
 		WithBlockCacheSize(0). // blocks are read from mapped files

@@ -82,7 +82,7 @@ func rwSources() map[string]source {
 	return map[string]source{
 		"rw_catalog.rw_tables": rwTable(nil, catalog.Table),
 		"rw_catalog.rw_materialized_views": rwTable(map[string]column[*class]{
-			"background_ddl": boolean(func(c **class) bool { return false }),
+			"background_ddl": boolean(func(c **class) bool { return (*c).rel.Background }),
 		}, catalog.MaterializedView),
 		"rw_catalog.rw_views":     rwTable(nil, catalog.View),
 		"rw_catalog.rw_relations": rwTable(kind, userKinds...),
