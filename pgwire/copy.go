@@ -74,6 +74,7 @@ func (c *conn) copyIn(ctx context.Context, ci *engine.CopyIn) (string, error) {
 			return "", errStop
 		default:
 			ci.Abort("protocol fault")
+			c.end(errLostSync) // what follows may be data or not
 			return "", sqlerr.New(sqlerr.ProtocolViolation, "unexpected message type 0x%02X during COPY from stdin", typ)
 		}
 	}
@@ -90,10 +91,9 @@ func (c *conn) copyLost(err error) error {
 	return errStop
 }
 
-// copyOut sends the data of COPY TO STDOUT; split: a message a line, as clients that read rows expect.
-func (c *conn) copyOut(ctx context.Context, co *engine.CopyOut, split bool) error {
+// copyOut sends the data of COPY TO STDOUT, a message a row, as clients that read rows expect.
+func (c *conn) copyOut(ctx context.Context, co *engine.CopyOut, rows rowEnds) error {
 	c.out.send(&pgproto3.CopyOutResponse{OverallFormat: formatByte(co.Binary), ColumnFormatCodes: formatCodes(co.Columns, co.Binary)})
-	split = split && !co.Binary
 	for {
 		var data []byte
 		err := c.wait(func() (err error) {
@@ -108,8 +108,8 @@ func (c *conn) copyOut(ctx context.Context, co *engine.CopyOut, split bool) erro
 		}
 		for len(data) > 0 {
 			n := len(data)
-			if i := bytes.IndexByte(data, '\n'); split && i >= 0 {
-				n = i + 1
+			if !co.Binary {
+				n = rows.first(data)
 			}
 			c.out.message('d', data[:n])
 			data = data[n:]
@@ -124,22 +124,61 @@ func (c *conn) copyOut(ctx context.Context, co *engine.CopyOut, split bool) erro
 	return nil
 }
 
-// linesAreRows reports whether every line that a COPY gives is a row: not in CSV, where a quoted value may have line ends.
-func linesAreRows(stmt parser.Statement) bool {
+// A rowEnds knows where a row of COPY's output ends: at a line end, but in CSV not at one inside quotes.
+type rowEnds struct {
+	quote byte // of CSV; 0: text
+	whole bool // an escape character of its own: rows are not told apart
+}
+
+// rowEndsOf reads the options of a COPY statement.
+func rowEndsOf(stmt parser.Statement) rowEnds {
+	var r rowEnds
 	if stmt.Ext != nil {
-		return false
+		return rowEnds{whole: true}
 	}
 	n, ok := stmt.Node.GetNode().(*ast.Node_CopyStmt)
 	if !ok {
-		return false
+		return rowEnds{whole: true}
 	}
+	quote, escape, csv := byte('"'), byte(0), false
 	for _, o := range n.CopyStmt.Options {
 		d := o.GetDefElem()
-		if d.GetDefname() == "format" && !strings.EqualFold(d.GetArg().GetString_().GetSval(), "text") {
-			return false
+		val := d.GetArg().GetString_().GetSval()
+		switch {
+		case d.GetDefname() == "format":
+			csv = strings.EqualFold(val, "csv")
+		case d.GetDefname() == "quote" && len(val) == 1:
+			quote = val[0]
+		case d.GetDefname() == "escape" && len(val) == 1:
+			escape = val[0]
 		}
 	}
-	return true
+	if csv {
+		r.quote, r.whole = quote, escape != 0 && escape != quote
+	}
+	return r
+}
+
+// first is the length of the first row of b, which holds whole rows.
+func (r rowEnds) first(b []byte) int {
+	if r.whole {
+		return len(b)
+	}
+	quotes := 0
+	for from := 0; ; {
+		i := bytes.IndexByte(b[from:], '\n')
+		if i < 0 {
+			return len(b)
+		}
+		end := from + i + 1
+		if r.quote != 0 {
+			quotes += bytes.Count(b[from:end], []byte{r.quote})
+		}
+		if quotes%2 == 0 {
+			return end
+		}
+		from = end
+	}
 }
 
 func formatByte(binary bool) byte {

@@ -15,6 +15,7 @@ var (
 	errCanceled     = sqlerr.New(sqlerr.QueryCanceled, "canceling statement due to user request")
 	errShutdown     = sqlerr.New(sqlerr.AdminShutdown, "terminating connection due to administrator command")
 	errClientGone   = sqlerr.New("08006", "connection to client lost")
+	errLostSync     = sqlerr.New(sqlerr.ProtocolViolation, "terminating connection because protocol synchronization was lost")
 	errStarting     = sqlerr.New(sqlerr.CannotConnectNow, "the database system is starting up")
 	errShuttingDown = sqlerr.New(sqlerr.CannotConnectNow, "the database system is shutting down")
 	errTooMany      = sqlerr.New(sqlerr.TooManyConnections, "sorry, too many clients already")

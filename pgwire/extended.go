@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -137,8 +138,10 @@ func (c *conn) bind(f *fields) (string, error) {
 	var params []types.Type
 	if st.prep != nil {
 		params = st.prep.Params
+		p.args = ownArgs(st.prep)
+		params = params[len(p.args):]
 	}
-	if err := c.bindArgs(f, stName, p, params); err != nil {
+	if err := c.bindArgs(f, name, stName, p, params); err != nil {
 		return "", err
 	}
 	if err := f.done(); err != nil {
@@ -153,7 +156,7 @@ func (c *conn) bind(f *fields) (string, error) {
 }
 
 // bindArgs reads the arguments and formats of a Bind.
-func (c *conn) bindArgs(f *fields, stName string, p *portal, params []types.Type) error {
+func (c *conn) bindArgs(f *fields, name, stName string, p *portal, params []types.Type) error {
 	formats, err := readFormats(f)
 	if err != nil {
 		return err
@@ -161,6 +164,9 @@ func (c *conn) bindArgs(f *fields, stName string, p *portal, params []types.Type
 	n := f.int16()
 	if f.bad {
 		return f.done()
+	}
+	if err := checkFormats(formats); err != nil {
+		return err
 	}
 	if len(formats) > 1 && len(formats) != n {
 		return sqlerr.New(sqlerr.ProtocolViolation, "bind message has %d parameter formats but %d parameters", len(formats), n)
@@ -194,11 +200,25 @@ func (c *conn) bindArgs(f *fields, stName string, p *portal, params []types.Type
 			}
 		}
 		if err != nil {
-			return err
+			return argumentError(err, name, i+1, formatOf(formats, i))
 		}
 	}
 	p.formats, err = readFormats(f)
 	return err
+}
+
+// argumentError says which argument of a Bind is wrong.
+func argumentError(err error, portal string, n int, format int16) error {
+	e := *sqlerr.From(err)
+	where := "unnamed portal"
+	if portal != "" {
+		where = fmt.Sprintf("portal %q", portal)
+	}
+	e.Context = fmt.Sprintf("%s parameter $%d", where, n)
+	if format == textFormat {
+		e.Context += " = '...'"
+	}
+	return &e
 }
 
 // readFormats reads a list of format codes.
@@ -213,11 +233,18 @@ func readFormats(f *fields) ([]int16, error) {
 	out := make([]int16, n)
 	for i := range out {
 		out[i] = int16(f.int16())
-		if out[i] != textFormat && out[i] != binaryFormat {
-			return nil, sqlerr.New(sqlerr.InvalidParameter, "unsupported format code: %d", out[i])
-		}
 	}
 	return out, nil
+}
+
+// checkFormats refuses format codes that are neither text nor binary.
+func checkFormats(formats []int16) error {
+	for _, n := range formats {
+		if n != textFormat && n != binaryFormat {
+			return sqlerr.New(sqlerr.InvalidParameter, "unsupported format code: %d", n)
+		}
+	}
+	return nil
 }
 
 func noStatement(name string) error {
@@ -256,7 +283,7 @@ func (c *conn) describe(f *fields) (string, error) {
 		}
 		d := &pgproto3.ParameterDescription{}
 		if st.prep != nil {
-			for _, t := range st.prep.Params {
+			for _, t := range st.prep.Params[len(ownArgs(st.prep)):] {
 				d.ParameterOIDs = append(d.ParameterOIDs, wireOID(t))
 			}
 		}
@@ -349,6 +376,9 @@ func (c *conn) execute(f *fields) (string, error) {
 		c.complete(countedTag(p.tag, 0))
 		return "", nil
 	case portalNew:
+		if err := checkFormats(p.formats); err != nil {
+			return "", err
+		}
 		if err := c.block(); err != nil {
 			return "", err
 		}
@@ -426,7 +456,7 @@ func (c *conn) run(p *portal, limit int) error {
 			}
 			return c.done(p, tag)
 		case p.res.CopyOut != nil:
-			if err := c.copyOut(p.ctx, p.res.CopyOut, linesAreRows(p.st.stmt)); err != nil {
+			if err := c.copyOut(p.ctx, p.res.CopyOut, rowEndsOf(p.st.stmt)); err != nil {
 				return err
 			}
 			return c.done(p, p.res.Tag())

@@ -331,6 +331,12 @@ func (c *conn) fail(err error, text string) error {
 
 // ready sends ReadyForQuery and all before it. Outside a transaction block portals end here.
 func (c *conn) ready() error {
+	c.mu.Lock()
+	lost := c.ending == errLostSync
+	c.mu.Unlock()
+	if lost {
+		return errLostSync
+	}
 	status := c.sess.Status()
 	if status == 'I' {
 		c.closePortals()

@@ -89,10 +89,11 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 		if err != nil {
 			return err
 		}
-		if len(p.Params) > 0 {
-			return sqlerr.New("42P02", "there is no parameter $1")
+		args := ownArgs(p)
+		if len(args) < len(p.Params) {
+			return noParameter(stmt)
 		}
-		res, err = c.sess.Execute(ctx, p, nil)
+		res, err = c.sess.Execute(ctx, p, args)
 		return err
 	})
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 	case res.CopyIn != nil:
 		return c.copyIn(ctx, res.CopyIn)
 	case res.CopyOut != nil:
-		if err := c.copyOut(ctx, res.CopyOut, linesAreRows(stmt)); err != nil {
+		if err := c.copyOut(ctx, res.CopyOut, rowEndsOf(stmt)); err != nil {
 			return "", err
 		}
 	case res.Columns != nil:
@@ -113,6 +114,25 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 		}
 	}
 	return res.Tag(), nil
+}
+
+// ownArgs are arguments for the parameters that a statement keeps to itself: those of what
+// PREPARE prepares, which get their values from EXECUTE. Other statements have none of these.
+func ownArgs(p *engine.Prepared) []types.Datum {
+	if p.Stmt.Ext == nil && p.Stmt.Node.GetPrepareStmt() != nil {
+		return make([]types.Datum, len(p.Params))
+	}
+	return nil
+}
+
+// noParameter is the error for a text with parameters, of which a Query message has none.
+func noParameter(stmt parser.Statement) error {
+	for i := 0; i+1 < len(stmt.Text); i++ {
+		if n := stmt.Text[i+1]; stmt.Text[i] == '$' && n >= '1' && n <= '9' {
+			return sqlerr.New("42P02", "there is no parameter $%c", n).At(stmt.Offset + i)
+		}
+	}
+	return sqlerr.New("42P02", "there is no parameter $1")
 }
 
 // allRows sends all rows of a result.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	bopt "github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/pb"
 )
 
 // badgerEngine is the engine over Badger in managed mode: the timestamp of a key is the epoch that wrote it.
@@ -20,12 +21,15 @@ type badgerEngine struct {
 
 // badgerOptions are the ones found right and fast by measurement; DESIGN.md has the reasons.
 func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
-	memtable, count := int64(16<<20), 2
+	// A memtable that is not written to takes no memory, however large.
+	memtable, count := int64(32<<20), 2
 	switch {
 	case memory >= 1<<30:
 		memtable, count = 64<<20, 3
 	case memory >= 512<<20:
-		memtable, count = 32<<20, 3
+		count = 3
+	case memory > 0 && memory < 256<<20:
+		memtable = 16 << 20
 	}
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(true).
@@ -34,6 +38,10 @@ func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
 		WithMetricsEnabled(false).
 		WithMemTableSize(memtable).
 		WithNumMemtables(count).
+		WithNumLevelZeroTables(6).
+		WithNumLevelZeroTablesStall(16).
+		WithBaseLevelSize(2 * memtable). // a level less to rewrite rows in
+		WithBaseTableSize(4 << 20).
 		WithValueLogFileSize(16 << 20).
 		WithCompression(bopt.None).
 		WithBlockCacheSize(0). // blocks are read from mapped files
@@ -52,11 +60,8 @@ func openBadger(dir string, o Options, l *badgerLog) (*badgerEngine, error) {
 	return &badgerEngine{db: db, log: l}, nil
 }
 
-// Rows a transaction of our own chunking holds, and how many are under way at once.
-const (
-	chunkRows     = 10_000
-	chunkInFlight = 3
-)
+// loadInFlight is how many chunks of a large batch are under way at once.
+const loadInFlight = 3
 
 func (b *badgerEngine) apply(x batch) error {
 	maxRows, maxBytes := b.db.MaxBatchCount(), b.db.MaxBatchSize()
@@ -73,7 +78,7 @@ func (b *badgerEngine) apply(x batch) error {
 		}
 		return txn.CommitAt(uint64(x.epoch), nil)
 	}
-	if err := b.applyChunks(x, min(chunkRows, maxRows*8/10), maxBytes*4/10); err != nil {
+	if err := b.load(x); err != nil {
 		return err
 	}
 	if x.marker == nil {
@@ -88,7 +93,14 @@ func (b *badgerEngine) apply(x batch) error {
 }
 
 func fill(txn *badger.Txn, writes iter.Seq[write]) error {
+	var keys []byte // of writes that the transaction holds
 	for w := range writes {
+		if cap(keys)-len(keys) < len(w.key) {
+			keys = make([]byte, 0, max(len(w.key), min(64<<10, 512+2*cap(keys))))
+		}
+		n := len(keys)
+		keys = append(keys, w.key...)
+		w.key = keys[n:len(keys):len(keys)]
 		if err := put(txn, w); err != nil {
 			return err
 		}
@@ -102,64 +114,35 @@ func put(txn *badger.Txn, w write) error {
 	}
 	e := badger.NewEntry(w.key, w.val)
 	if w.big {
-		e.UserMeta = 1
+		e.UserMeta = userMetaBig[0]
 	}
 	return txn.SetEntry(e)
 }
 
-// applyChunks writes x in transactions of limited size and waits for all of them.
-// They are not whole as one: the marker, written after them, makes them so.
-func (b *badgerEngine) applyChunks(x batch, rows, size int64) error {
-	done := make(chan error, chunkInFlight)
-	busy := 0
-	var first error
-	wait := func() {
-		if err := <-done; err != nil && first == nil {
-			first = err
-		}
-		busy--
-	}
-	txn := b.db.NewTransactionAt(math.MaxUint64, true)
-	var n, bytes int64
-	flush := func() {
-		if busy == chunkInFlight {
-			wait()
-		}
-		busy++
-		if err := txn.CommitAt(uint64(x.epoch), func(err error) { done <- err }); err != nil {
-			done <- err
-		}
-		txn, n, bytes = nil, 0, 0
-	}
+// load writes x in chunks, each as large as Badger takes, and waits for all of
+// them. They are not whole as one: the marker, written after them, makes them so.
+// Unlike a transaction the loader keeps the order of the keys, which the memtable
+// likes, and no map of them.
+func (b *badgerEngine) load(x batch) error {
+	l := b.db.NewKVLoader(loadInFlight)
+	kv := pb.KV{Version: uint64(x.epoch)} // the loader copies what it holds, the value excepted
 	for w := range x.writes {
-		if txn == nil {
-			txn = b.db.NewTransactionAt(math.MaxUint64, true)
+		kv.Key, kv.Value, kv.Meta, kv.UserMeta = w.key, w.val, nil, nil
+		if w.val == nil {
+			kv.Meta = metaDeleted
 		}
-		if err := put(txn, w); err != nil {
-			first = err
-			break
+		if w.big {
+			kv.UserMeta = userMetaBig
 		}
-		n++
-		bytes += int64(len(w.key) + len(w.val) + 32)
-		if n >= rows || bytes >= size {
-			flush()
-			if first != nil {
-				break
-			}
+		if err := l.Set(&kv); err != nil {
+			return err // not waited for what is under way: the loader may have lost count
 		}
 	}
-	if txn != nil {
-		if first == nil && n > 0 {
-			flush()
-		} else {
-			txn.Discard()
-		}
-	}
-	for busy > 0 {
-		wait()
-	}
-	return first
+	return l.Finish()
 }
+
+// Badger's mark of a deletion, as its backups hold it, and ours of the head of a value in pieces.
+var metaDeleted, userMetaBig = []byte{1}, []byte{1}
 
 func (b *badgerEngine) view(e Epoch) (view, error) {
 	return badgerView{b.db.NewTransactionAt(uint64(e), false)}, nil

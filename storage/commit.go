@@ -124,7 +124,7 @@ type commitWriter struct {
 	n       int
 	bytes   int64
 	err     error
-	block   []byte
+	kbuf    []byte
 }
 
 // take takes over what was sealed and staged up to the epoch.
@@ -316,13 +316,8 @@ func (w *commitWriter) object(layers []sealedLayer, yield func(write) bool) bool
 	}
 }
 
-// key joins prefix and raw in memory that lasts until the engine is done with it.
+// key joins prefix and raw until the next call: engines copy keys.
 func (w *commitWriter) key(prefix, raw []byte) []byte {
-	n := len(prefix) + len(raw)
-	if cap(w.block)-len(w.block) < n {
-		w.block = make([]byte, 0, max(64<<10, n))
-	}
-	at := len(w.block)
-	w.block = append(append(w.block, prefix...), raw...)
-	return w.block[at:len(w.block):len(w.block)]
+	w.kbuf = append(append(w.kbuf[:0], prefix...), raw...)
+	return w.kbuf
 }

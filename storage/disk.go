@@ -85,7 +85,7 @@ func preflight(dir string, o Options) error {
 		return sqlerr.New(sqlerr.DataCorrupted, "data directory %q has %d table files but no MANIFEST", dir, tables).
 			WithHint("Restore the directory from a backup.")
 	}
-	need := uint64(o.memtables() + 16<<20)
+	need := startBytes(o)
 	free, _, err := o.FreeSpace(dir)
 	if err != nil {
 		return fmt.Errorf("free space of %q: %w", dir, err)
@@ -141,6 +141,10 @@ func (g *guard) look() error {
 	reserve := uint64(g.o.Reserve)
 	if reserve == 0 {
 		reserve = uint64(max(1<<30, 2*g.o.memtables(), g.data()/10))
+	} else {
+		// Whatever was asked for: what is on its way when writes are first refused must
+		// still leave the room that the next start needs.
+		reserve = max(reserve, startBytes(g.o)+uint64(g.o.memtables()))
 	}
 	if free < reserve/4 && g.ballast {
 		// The engine must still get through what it has begun.
@@ -159,6 +163,9 @@ func (g *guard) look() error {
 	}
 	return nil
 }
+
+// startBytes is the free disk space without which Badger is not started: its memtables' logs.
+func startBytes(o Options) uint64 { return uint64(o.memtables() + 16<<20) }
 
 // fillBallast makes the ballast file where there is room for it.
 func (g *guard) fillBallast() {

@@ -30,7 +30,8 @@ type lastState struct {
 	orphans bool   // some key has a version above the marker's
 }
 
-// A batch is one commit. writes may be ranged over once; keys are distinct.
+// A batch is one commit. writes may be ranged over once; keys are distinct, and
+// valid until the next one only, while values last until apply returns.
 type batch struct {
 	epoch  Epoch
 	n      int   // number of writes, or more

@@ -93,7 +93,7 @@ func TestTornEpoch(t *testing.T) {
 	s := mustOpen(t, o)
 	fillRows(t, s, 5, 0, 1000, 1)
 	b := s.eng.(*badgerEngine)
-	err := b.applyChunks(batch{epoch: 7, writes: func(yield func(write) bool) {
+	err := b.load(batch{epoch: 7, writes: func(yield func(write) bool) {
 		for k := range int64(2000) {
 			key := s.Table(pair, Full(1)).Codec().AppendKey(nil, []chunk.Column{chunk.Repeat(types.Int8, types.NewInt(k), 1), nil}, 0)
 			w := write{key: append(objectPrefix(TagRows, pair.ID), key...), val: []byte("torn")}
@@ -104,7 +104,7 @@ func TestTornEpoch(t *testing.T) {
 				return
 			}
 		}
-	}}, 100, 1<<20)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -24,6 +22,10 @@ type layer struct {
 	pieces int      // pieces of large values
 	writes int      // writes that committing the layer takes, once sealed
 	delta  digest
+
+	// Of the keys in the order they came, for the sort:
+	common    int  // bytes that all begin with
+	ascending bool // each was above the one before
 }
 
 // An entry is a key and what became of it.
@@ -52,7 +54,7 @@ func newLayer(room int) *layer {
 	for n < room*2 {
 		n *= 2
 	}
-	return &layer{slots: make([]uint64, n), ents: make([]entry, 0, room)}
+	return &layer{slots: make([]uint64, n), ents: make([]entry, 0, room), ascending: true}
 }
 
 func (l *layer) store(b []byte) ref {
@@ -119,6 +121,13 @@ func (l *layer) put(i uint32, found bool, key []byte, hash uint64, val []byte, b
 			e.flags = entBorn
 		}
 		i = uint32(len(l.ents))
+		if i == 0 {
+			l.common = len(key)
+		} else {
+			last := l.key(i - 1)
+			l.common = sharedPrefix(last[:l.common], key)
+			l.ascending = l.ascending && bytes.Compare(last, key) < 0
+		}
 		l.ents = append(l.ents, e)
 		l.bytes += entryBytes
 		l.data += int64(len(key))
@@ -169,69 +178,6 @@ func (l *layer) seal(e Epoch) {
 		return
 	}
 	l.sorted = l.sort()
-}
-
-// sort orders the entries by the eight bytes after the prefix that all keys
-// share, and looks at whole keys only where those are equal.
-func (l *layer) sort() []uint32 {
-	n := len(l.ents)
-	out := make([]uint32, n)
-	if n == 0 {
-		return out
-	}
-	first := l.key(0)
-	common := len(first)
-	ascending := true
-	prev := first
-	for i := 1; i < n; i++ {
-		k := l.key(uint32(i))
-		common = sharedPrefix(first[:common], k)
-		ascending = ascending && bytes.Compare(prev, k) < 0
-		prev = k
-	}
-	if ascending {
-		for i := range out {
-			out[i] = uint32(i)
-		}
-		return out
-	}
-	type item struct {
-		head uint64
-		i    uint32
-	}
-	items := make([]item, n)
-	for i := range items {
-		items[i] = item{head8(l.key(uint32(i))[common:]), uint32(i)}
-	}
-	slices.SortFunc(items, func(a, b item) int {
-		if c := cmp.Compare(a.head, b.head); c != 0 {
-			return c
-		}
-		return bytes.Compare(l.key(a.i)[common:], l.key(b.i)[common:])
-	})
-	for i, it := range items {
-		out[i] = it.i
-	}
-	return out
-}
-
-func head8(b []byte) uint64 {
-	if len(b) >= 8 {
-		return binary.BigEndian.Uint64(b)
-	}
-	var x [8]byte
-	copy(x[:], b)
-	return binary.BigEndian.Uint64(x[:])
-}
-
-func sharedPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }
 
 // An order keeps the entries of an open layer sorted while they come: a list of

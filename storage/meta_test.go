@@ -409,7 +409,7 @@ func (m *metaTest) restart() {
 		if m.r.IntN(2) == 0 { // an epoch that got half way
 			m.log = append(m.log, "torn epoch")
 			n := 0
-			err := b.applyChunks(batch{epoch: m.s.Committed() + 1, writes: func(yield func(write) bool) {
+			err := b.load(batch{epoch: m.s.Committed() + 1, writes: func(yield func(write) bool) {
 				for _, id := range slices.Sorted(maps.Keys(m.descs)) {
 					for k := range m.done[id] {
 						d := m.descs[id]
@@ -423,7 +423,7 @@ func (m *metaTest) restart() {
 					}
 				}
 				yield(write{key: append(objectPrefix(TagRows, 1), "zz"...), val: []byte("torn")})
-			}}, 10, 1<<20)
+			}})
 			if err != nil {
 				m.fatal("%v", err)
 			}

@@ -121,7 +121,6 @@ func (s *Store) background(ctx context.Context) {
 			s.o.Logger.Error("background work of the state store failed", "err", err)
 		}
 		if time.Since(compacted) > pruneEvery && s.wasteful() {
-			compacted = time.Now()
 			if err := s.eng.compact(); err != nil {
 				s.o.Logger.Error("compaction of the state store failed", "err", err)
 			}

@@ -110,11 +110,27 @@ func (s *serve) run(ctx context.Context, log *slog.Logger) error {
 	}
 	web.ready.Store(false)
 	endSessions(server, log)
-	if err := errors.Join(cause, db.Close()); err != nil {
+	if err := errors.Join(cause, closeStore(db, failed)); err != nil {
 		return err
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// closeStore closes the database, unless it fails for good meanwhile.
+func closeStore(db *engine.DB, failed <-chan error) error {
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }() // ends with the process at the latest
+	for {
+		select {
+		case err := <-closed:
+			return err
+		case err := <-failed:
+			if errors.As(err, new(storeError)) {
+				return err
+			}
+		}
+	}
 }
 
 // endSessions ends all sessions in order, and those that take too long out of order.

@@ -21,10 +21,13 @@ func (q *selection) project() (plan.Node, error) {
 		xs[i], names[i] = t.x, t.name
 	}
 	if grouped {
+		var err error
+		if node, err = q.groupedSets(node, xs); err != nil {
+			return nil, err
+		}
 		g := &grouping{q: q, keys: slices.Clone(q.groups)}
 		g.findKeyed()
 		// All that stands above the aggregation is lowered first: it may add grouping columns.
-		var err error
 		for i, x := range xs {
 			if xs[i], err = g.lower(x); err != nil {
 				return nil, err
@@ -76,6 +79,88 @@ func (q *selection) project() (plan.Node, error) {
 		}
 	}
 	return &plan.Project{Input: node, Exprs: xs, Names: names}, nil
+}
+
+// groupedSets evaluates the set-returning functions that are grouped by below the
+// aggregation; wherever else they stand they are columns then.
+func (q *selection) groupedSets(node plan.Node, xs []expr.Expr) (plan.Node, error) {
+	early := map[int]bool{}
+	var mark func(e expr.Expr)
+	mark = func(e expr.Expr) {
+		visitExpr(e, func(x expr.Expr) {
+			if c, ok := x.(*expr.ColRef); ok && c.Index >= setMark && !early[c.Index-setMark] {
+				early[c.Index-setMark] = true
+				for _, a := range q.calls.sets[c.Index-setMark].args {
+					mark(a)
+				}
+			}
+		})
+	}
+	for _, g := range q.groups {
+		mark(g)
+	}
+	if len(early) == 0 {
+		return node, nil
+	}
+	// Their numbers among the early ones and among the rest.
+	var first, rest []setCall
+	number := make([]int, len(q.calls.sets))
+	for i, s := range q.calls.sets {
+		if early[i] {
+			number[i] = len(first)
+			first = append(first, s)
+		} else {
+			number[i] = len(rest)
+			rest = append(rest, s)
+		}
+	}
+	for i := range first {
+		first[i].args = slices.Clone(first[i].args)
+		for j, a := range first[i].args {
+			first[i].args[j] = mapCols(a, func(c *expr.ColRef) expr.Expr {
+				if c.Index >= setMark {
+					return &expr.ColRef{Index: setMark + number[c.Index-setMark], Typ: c.Typ, Name: c.Name}
+				}
+				return c
+			})
+		}
+	}
+	node, where, err := unsetSets(node, first, func(e expr.Expr) (expr.Expr, error) { return e, nil })
+	if err != nil {
+		return nil, err
+	}
+	place := func(e expr.Expr) expr.Expr {
+		return mapCols(e, func(c *expr.ColRef) expr.Expr {
+			switch i := c.Index - setMark; {
+			case i < 0:
+				return c
+			case early[i]:
+				return &expr.ColRef{Index: where[number[i]], Typ: c.Typ, Name: c.Name}
+			default:
+				return &expr.ColRef{Index: setMark + number[i], Typ: c.Typ, Name: c.Name}
+			}
+		})
+	}
+	for i := range xs {
+		xs[i] = place(xs[i])
+	}
+	for i := range q.groups {
+		q.groups[i] = place(q.groups[i])
+	}
+	for i := range rest {
+		rest[i].args = slices.Clone(rest[i].args)
+		rest[i].rank = 0
+		for j, a := range rest[i].args {
+			rest[i].args[j] = place(a)
+			visitExpr(rest[i].args[j], func(x expr.Expr) {
+				if c, ok := x.(*expr.ColRef); ok && c.Index >= setMark {
+					rest[i].rank = max(rest[i].rank, rest[c.Index-setMark].rank+1)
+				}
+			})
+		}
+	}
+	q.calls.sets = rest
+	return node, nil
 }
 
 // A grouping moves expressions over the FROM row to the row that aggregation

@@ -187,7 +187,7 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	in := *e
 	in.inAgg = true
-	args, err := in.exprs(x.Args)
+	args, err := in.exprs(wholeRows(e, name, x.Args))
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +221,13 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 		}
 		c.order = append(c.order, k)
 	}
+	if x.AggDistinct && len(c.order) == 0 && (name == "array_agg" || name == "string_agg") {
+		for _, a := range c.args { // PostgreSQL finds equal values by sorting
+			if sortable(a.Type(), pos) == nil {
+				c.order = append(c.order, sortKey{x: a})
+			}
+		}
+	}
 	if x.AggFilter != nil {
 		in.clause = "FILTER"
 		if c.filter, err = in.condition(x.AggFilter, "FILTER"); err != nil {
@@ -238,6 +245,32 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	e.calls.aggs = append(e.calls.aggs, c)
 	return &expr.ColRef{Index: aggMark + len(e.calls.aggs) - 1, Typ: c.typ, Name: name}, nil
+}
+
+// wholeRows makes count(t.*) and count(t) the count of a column of t that is never
+// NULL where there is a row of t.
+func wholeRows(e *env, name string, args []*ast.Node) []*ast.Node {
+	if name != "count" || len(args) != 1 || args[0].GetColumnRef() == nil || e.scope == nil {
+		return args
+	}
+	ref := args[0].GetColumnRef()
+	names := strs(ref.Fields)
+	if len(names) != 1 {
+		return args
+	}
+	if len(ref.Fields) == 1 {
+		if f, err := e.scope.lookup(names[0], -1); err != nil || f.col != nil {
+			return args
+		}
+	}
+	t, _, _, err := e.scope.lookupTable("", names[0], -1)
+	if err != nil || t == nil || t.rel == nil || len(t.rel.Key) == 0 {
+		return args
+	}
+	col := t.cols[t.rel.Key[0].Col].name
+	field := func(s string) *ast.Node { return &ast.Node{Node: &ast.Node_String_{String_: &ast.String{Sval: s}}} }
+	return []*ast.Node{{Node: &ast.Node_ColumnRef{ColumnRef: &ast.ColumnRef{
+		Fields: []*ast.Node{field(names[0]), field(col)}, Location: ref.Location}}}}
 }
 
 // ownAggregate refuses an aggregate over nothing but columns of an outer query:
@@ -336,6 +369,12 @@ func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 				c.rank = max(c.rank, e.calls.sets[r.Index-setMark].rank+1)
 			}
 		})
+	}
+	// Equal calls give equal rows side by side: one is enough.
+	for i, o := range e.calls.sets {
+		if o.fn.OID == c.fn.OID && o.fn.Name == c.fn.Name && o.name == c.name && slices.EqualFunc(o.args, c.args, expr.Equal) {
+			return &expr.ColRef{Index: setMark + i, Typ: c.typ, Name: c.name}, nil
+		}
 	}
 	e.calls.sets = append(e.calls.sets, c)
 	return &expr.ColRef{Index: setMark + len(e.calls.sets) - 1, Typ: c.typ, Name: c.name}, nil

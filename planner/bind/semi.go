@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"slices"
+
 	"streamdb/planner/plan"
 	"streamdb/sql/expr"
 )
@@ -34,12 +36,24 @@ func (b *binder) filter(node plan.Node, where expr.Expr) plan.Node {
 		}
 		rest = append(rest, c)
 	}
-	if cond := expr.And(rest...); cond != nil {
+	// What refers to rows outside comes last, so that it can be taken off again.
+	var own, outer []expr.Expr
+	for _, c := range rest {
+		if len(joins) > 0 && refersOut(c) {
+			outer = append(outer, c)
+		} else {
+			own = append(own, c)
+		}
+	}
+	if cond := expr.And(own...); cond != nil {
 		node = &plan.Filter{Input: node, Cond: cond}
 	}
 	for _, j := range joins {
 		j.Left = node
 		node = j
+	}
+	if cond := expr.And(outer...); cond != nil {
+		node = &plan.Filter{Input: node, Cond: cond}
 	}
 	return node
 }
@@ -93,32 +107,9 @@ func semiJoin(kind plan.JoinKind, s *expr.Subquery, width int) *plan.Join {
 				break peel
 			}
 		}
-		f, ok := core.(*plan.Filter)
-		if !ok {
+		right, on = pullCorrelation(core)
+		if correlated(right, 1) || slices.ContainsFunc(on, expr.HasSubquery) || slices.ContainsFunc(keys, expr.HasSubquery) {
 			return nil
-		}
-		var stay []expr.Expr
-		for _, c := range expr.Conjuncts(f.Cond) {
-			if refersOut(c) {
-				if expr.HasSubquery(c) {
-					return nil
-				}
-				on = append(on, c)
-			} else {
-				stay = append(stay, c)
-			}
-		}
-		right = f.Input
-		if cond := expr.And(stay...); cond != nil {
-			right = &plan.Filter{Input: right, Cond: cond}
-		}
-		if correlated(right, 1) {
-			return nil
-		}
-		for _, k := range keys {
-			if expr.HasSubquery(k) {
-				return nil
-			}
 		}
 	}
 	// The subquery's row is no longer a level of its own.
@@ -131,6 +122,41 @@ func semiJoin(kind plan.JoinKind, s *expr.Subquery, width int) *plan.Join {
 		moved = append(moved, inward(c, width))
 	}
 	return &plan.Join{Kind: kind, Right: right, On: expr.And(moved...)}
+}
+
+// pullCorrelation takes the conditions that refer to the row outside off the
+// filter and inner join that n begins with; they are over n's columns.
+func pullCorrelation(n plan.Node) (plan.Node, []expr.Expr) {
+	split := func(cond expr.Expr) (stay expr.Expr, out []expr.Expr) {
+		var rest []expr.Expr
+		for _, c := range expr.Conjuncts(cond) {
+			if refersOut(c) {
+				out = append(out, c)
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		return expr.And(rest...), out
+	}
+	switch x := n.(type) {
+	case *plan.Filter:
+		stay, out := split(x.Cond)
+		in, more := pullCorrelation(x.Input)
+		if stay != nil {
+			in = &plan.Filter{Input: in, Cond: stay}
+		}
+		return in, append(out, more...)
+	case *plan.Join:
+		if x.Kind == plan.Inner && !x.Lateral {
+			stay, out := split(x.On)
+			if len(out) > 0 {
+				y := *x
+				y.On = stay
+				return &y, out
+			}
+		}
+	}
+	return n, nil
 }
 
 // refersOut reports whether e refers to the row right outside it.

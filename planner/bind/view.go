@@ -117,7 +117,8 @@ func queryOf(r *catalog.Relation, stmt parser.Statement, name *ast.RangeVar, que
 	copy(q.Names, aliases)
 	for i, f := range q.Root.Schema() {
 		if slices.Contains(q.Names[:i], q.Names[i]) {
-			return nil, sqlerr.New(sqlerr.DuplicateColumn, `column "%s" specified more than once`, q.Names[i])
+			return nil, sqlerr.New(sqlerr.DuplicateColumn, `column "%s" specified more than once`, q.Names[i]).
+				WithHint("Give each column of the query a name of its own with AS.")
 		}
 		if err := storable(q.Names[i], f.Type, -1); err != nil {
 			return nil, err
@@ -223,7 +224,7 @@ func CreateIndex(stmt parser.Statement, o Options) (*catalog.Relation, plan.Node
 		if el.Name == "" {
 			return nil, nil, sqlerr.Unsupported("an expression in INCLUDE").At(pos)
 		}
-		i, err := findColumn(of, el.Name, pos)
+		i, err := indexColumn(of, el.Name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -256,6 +257,15 @@ func CreateIndex(stmt parser.Statement, o Options) (*catalog.Relation, plan.Node
 	return r, x.query, nil
 }
 
+// indexColumn finds the column that CREATE INDEX names, in PostgreSQL's words, which name no position.
+func indexColumn(rel *catalog.Relation, name string) (int, error) {
+	i, err := findColumn(rel, name, -1)
+	if e, ok := err.(*sqlerr.Error); ok {
+		e.Message = fmt.Sprintf(`column "%s" does not exist`, name)
+	}
+	return i, err
+}
+
 type indexBinder struct {
 	b     *binder
 	of    *catalog.Relation
@@ -277,7 +287,7 @@ func (x *indexBinder) key(el *ast.IndexElem, pos int) (string, error) {
 	var e expr.Expr
 	of, name := -1, el.Name
 	if el.Expr == nil {
-		i, err := findColumn(x.of, el.Name, pos)
+		i, err := indexColumn(x.of, el.Name)
 		if err != nil {
 			return "", err
 		}

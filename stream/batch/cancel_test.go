@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"streamdb/planner/plan"
+	"streamdb/sql/chunk"
 	"streamdb/sql/expr"
 	"streamdb/sql/types"
 )
@@ -66,9 +67,9 @@ func TestCancel(t *testing.T) {
 				var at time.Time
 				time.AfterFunc(60*time.Millisecond, func() { at = time.Now(); cancel(reason) })
 				for err == nil {
-					var c any
+					var c *chunk.Chunk
 					c, err = it.Next(ctx)
-					if c == nil {
+					if err == nil && c == nil {
 						t.Fatal("it ended")
 					}
 				}

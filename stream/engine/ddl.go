@@ -25,7 +25,6 @@ type creation struct {
 	schema      string
 	name        string
 	ifNotExists bool
-	with        []parser.Option
 }
 
 // place resolves where a new relation goes and whether the name is free; exists is
@@ -66,14 +65,6 @@ func (s *Session) place(c *creation) (exists bool, err error) {
 
 func rangeVarCreation(rv *ast.RangeVar, ifNotExists bool) creation {
 	return creation{pos: int(rv.Location), schema: rv.Schemaname, name: rv.Relname, ifNotExists: ifNotExists}
-}
-
-func options(with []parser.Option) []catalog.Option {
-	var out []catalog.Option
-	for _, o := range with {
-		out = append(out, catalog.Option{Name: o.Name, Value: o.Value})
-	}
-	return out
 }
 
 // jobSettings are the settings that shape a job's plan, recorded with it.

@@ -41,6 +41,7 @@ type Session struct {
 	since   time.Time
 	app     string
 	cancel  context.CancelCauseFunc // of the running statement; nil: idle
+	ctx     context.Context         // of the running statement
 }
 
 // A txState is where a session is with respect to transactions.
@@ -375,7 +376,7 @@ func (s *Session) guard(ctx context.Context, text string) (context.Context, func
 		})
 	}
 	s.mu.Lock()
-	s.running, s.since, s.cancel = text, s.db.clock.Now(), cancel
+	s.running, s.since, s.cancel, s.ctx = text, s.db.clock.Now(), cancel, ctx
 	s.mu.Unlock()
 	begin := s.db.clock.Now()
 	return ctx, func() {

@@ -109,7 +109,9 @@ func newHashAgg(env *Env, n *plan.StreamHashAgg, in stream.Executor) (*hashAgg, 
 			return nil, unsupportedAgg(a, "without its distinct values")
 		}
 		x.calls = append(x.calls, call)
-		perGroup += 64
+		if perGroup += 64; call.stored {
+			perGroup += 192
+		}
 	}
 	for _, d := range x.shared {
 		d.open(env)

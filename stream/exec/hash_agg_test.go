@@ -164,7 +164,7 @@ func TestHashAgg(t *testing.T) {
 					return x
 				}
 				x := start()
-				got := bag{}
+				got := newKeyed(upTo(len(tc.group))...)
 				for step := range 40 {
 					for range rnd.IntN(3) {
 						for _, c := range pieces(w.change(1+rnd.IntN(30), tc.size, !tc.appendOnly), tc.size) {

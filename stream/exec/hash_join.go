@@ -50,10 +50,8 @@ func newHashJoin(env *Env, n *plan.StreamHashJoin) (*hashJoin, error) {
 	if nulls == nil {
 		nulls = make([]bool, len(n.LeftKeys))
 	}
-	var all types.Schema
 	for i, keys := range [2][]int{n.LeftKeys, n.RightKeys} {
 		in := n.In[i].Props()
-		all = append(all, in.Schema...)
 		x.port[i] = n.In[i].(*plan.StreamMerge).Port
 		x.width[i] = len(in.Schema)
 		if len(states[i].Key) < len(keys) || !slices.Equal(states[i].Key[:len(keys)], keys) {
@@ -154,7 +152,9 @@ type meeting struct {
 	matches []int64 // by row of the chunk
 	row     []int32 // candidate pairs, in order of the chunk's rows
 	rid     []int32
-	ended   int // rows of the chunk that are finished
+	ended   int        // rows of the chunk that are finished
+	later   []bool     // by row of the chunk: its key is large on the other side; nil: none is
+	block   *joinBlock // rows of a large key, which are those of the other side; nil: they are in memory
 	emit    stream.Emit
 }
 
@@ -167,7 +167,19 @@ func (x *hashJoin) apply(side int, c *chunk.Chunk, emit stream.Emit) error {
 		return err
 	}
 	m := &meeting{x: x, side: side, c: c, matches: make([]int64, c.Len()), emit: emit}
+	var large []int32 // slots, by first row
+	byLarge := map[int32][]int32{}
 	for i, slot := range slots {
+		if slot >= 0 && other.large[slot] {
+			if m.later == nil {
+				m.later = make([]bool, c.Len())
+			}
+			if m.later[i] = true; byLarge[slot] == nil {
+				large = append(large, slot)
+			}
+			byLarge[slot] = append(byLarge[slot], int32(i))
+			continue
+		}
 		if slot >= 0 {
 			for r := other.head[slot]; r >= 0; r = other.next[r] {
 				m.row, m.rid = append(m.row, int32(i)), append(m.rid, r)
@@ -181,6 +193,11 @@ func (x *hashJoin) apply(side int, c *chunk.Chunk, emit stream.Emit) error {
 	}
 	if err := m.drain(c.Len()); err != nil {
 		return err
+	}
+	for _, slot := range large {
+		if err := m.large(slot, byLarge[slot]); err != nil {
+			return err
+		}
 	}
 	if err := m.send(); err != nil {
 		return err
@@ -207,10 +224,12 @@ func (m *meeting) drain(upto int) error {
 		if i == upto {
 			break // it may have more
 		}
+		if m.ended = i + 1; m.later != nil && m.later[i] {
+			continue
+		}
 		if err := m.finish(int32(i)); err != nil {
 			return err
 		}
-		m.ended = i + 1
 	}
 	m.row, m.rid = m.row[:0], m.rid[:0]
 	return nil
@@ -244,6 +263,9 @@ func (m *meeting) column(col int, row, rid []int32) chunk.Column {
 	if side == m.side {
 		return gather(m.c.Cols[col], row)
 	}
+	if m.block != nil {
+		return gather(m.block.cols[col], rid)
+	}
 	return gather(m.x.side[side].column[col].col(), rid)
 }
 
@@ -252,14 +274,13 @@ func (m *meeting) match(i, r int32) error {
 	x := m.x
 	m.matches[i]++
 	op := m.c.Op(int(i))
-	other := x.side[1-m.side]
 	if !x.keepsDegrees(1 - m.side) {
 		if x.kind == plan.Semi || x.kind == plan.Anti {
 			return nil // the left row is decided when it is finished
 		}
 		return m.add(op, i, r)
 	}
-	before, err := other.addDegree(r, op.Sign())
+	before, err := m.addDegree(r, op.Sign())
 	if err != nil {
 		return err
 	}

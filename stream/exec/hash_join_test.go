@@ -143,7 +143,16 @@ func testJoin(t *testing.T, tc joinCase, seed uint64) {
 		return x
 	}
 	x := start()
-	got := bag{}
+	key := []int{0, 4}
+	if tc.kind == plan.Semi || tc.kind == plan.Anti {
+		key = []int{0}
+	}
+	for _, k := range tc.keys { // what the planner adds
+		if key = append(key, k); len(n.Schema) > 4 {
+			key = append(key, 4+k)
+		}
+	}
+	got := newKeyed(key...)
 	for step := range 25 {
 		for range rnd.IntN(4) {
 			side := rnd.IntN(2)

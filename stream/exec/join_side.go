@@ -14,7 +14,7 @@ import (
 // rows of some join keys.
 //
 // Invariants:
-//  1. A key that has a slot has all its rows in memory, linked from head.
+//  1. A key that has a slot has all its rows in memory, linked from head, or is large and has none there.
 //  2. complete: all keys of the table have slots.
 //  3. degree[r] is the number of rows of the other side that match row r; it is
 //     kept only if degrees is there, whose absent rows mean 0.
@@ -29,6 +29,8 @@ type joinSide struct {
 	index    *keyIndex // join key → slot
 	head     []int32   // by slot: first row; -1: none
 	used     []uint32  // by slot
+	large    []bool    // by slot: the rows are not in memory; see join_large.go
+	most     int64     // bytes that a key may take in memory; 0: no limit
 	tick     uint32
 	complete bool
 	asked    bool
@@ -54,7 +56,7 @@ type joinSide struct {
 func newJoinSide(env *Env, in *plan.Props, keys []int, nulls []bool, state, degree *plan.TableDesc) *joinSide {
 	s := &joinSide{table: env.Store.Table(Desc(state, env.vnodeCount()), env.Vnodes), keys: keys, nulls: nulls, pk: state.Key}
 	s.codec = s.table.Codec()
-	s.quota = env.quota()
+	s.quota, s.most = env.quota(), largeKey(env.Cache)
 	s.hits, s.misses = env.Metrics.cache(env, state.Name)
 	for _, k := range keys {
 		s.keyType = append(s.keyType, in.Schema[k].Type)
@@ -87,7 +89,7 @@ func (s *joinSide) forgetAll(schema types.Schema) {
 		s.column[c] = newCells(f.Type)
 		s.others, s.at = append(s.others, s.column[c]), append(s.at, c)
 	}
-	s.head, s.used, s.next, s.prev, s.slot, s.degree, s.stale = nil, nil, nil, nil, nil, nil, nil
+	s.head, s.used, s.large, s.next, s.prev, s.slot, s.degree, s.stale = nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // usable reports for each row whether its key may match; nil: all may.
@@ -164,9 +166,9 @@ func (s *joinSide) ask() error {
 func (s *joinSide) newSlot(h uint64, keys []chunk.Column, i int) int32 {
 	slot := s.index.insert(h, keys, i)
 	if int(slot) == len(s.head) {
-		s.head, s.used = append(s.head, -1), append(s.used, 0)
+		s.head, s.used, s.large = append(s.head, -1), append(s.used, 0), append(s.large, false)
 	}
-	s.head[slot], s.used[slot] = -1, s.tick
+	s.head[slot], s.used[slot], s.large[slot] = -1, s.tick, false
 	return slot
 }
 
@@ -197,22 +199,9 @@ func (s *joinSide) load(keys []chunk.Column, n int, fresh []int32, row []int) er
 
 func (s *joinSide) loadKey(prefix []byte, slot int32) error {
 	to := storage.NextPrefix(prefix)
-	var at [][]byte // keys and degrees of the rows that have one
-	var degree []int64
-	if s.degrees != nil {
-		col := []chunk.Column{chunk.New(types.Int8, 16)}
-		read := s.degrees.Codec().NewDecoder([]int{len(s.pk)})
-		for kv, err := range s.degrees.Scan(prefix, to) {
-			if err == nil {
-				err = read.Decode(kv.Key, kv.Val, col)
-			}
-			if err != nil {
-				return err
-			}
-			at = append(at, bytes.Clone(kv.Key))
-		}
-		degree = chunk.Of[int64](col[0]).Data
-	}
+	degree, stop := s.degreesFrom(prefix, to)
+	defer stop()
+	before := s.size()
 	for kv, err := range s.table.Scan(prefix, to) {
 		if err != nil {
 			return err
@@ -221,20 +210,29 @@ func (s *joinSide) loadKey(prefix []byte, slot int32) error {
 		if err := s.codec.Decode(kv.Key, kv.Val, s.loaded); err != nil {
 			return err
 		}
-		var d int64
-		for len(at) > 0 && bytes.Compare(at[0], kv.Key) < 0 {
-			at, degree = at[1:], degree[1:]
-		}
-		if len(at) > 0 && bytes.Equal(at[0], kv.Key) {
-			d = degree[0]
+		d, err := degree(kv.Key)
+		if err != nil {
+			return err
 		}
 		if !s.index.equal(slot, project(s.loaded, s.keys), 0) {
 			continue // a key of another width of integer that begins alike
 		}
 		pk := project(s.loaded, s.pk)
 		s.addRow(slot, chunk.Hash(pk, 1)[0], pk, s.loaded, 0, d)
+		if s.most > 0 && s.size()-before > s.most {
+			s.large[slot] = true
+			s.clear(slot)
+			return nil
+		}
 	}
 	return nil
+}
+
+// clear takes a key's rows out of memory.
+func (s *joinSide) clear(slot int32) {
+	for r := s.head[slot]; r >= 0; r = s.head[slot] {
+		s.removeRow(r)
+	}
 }
 
 // addRow puts row i of cols under a slot. pk are its state key columns, h their hash.
@@ -311,6 +309,9 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 			if slot = s.index.find(h[i], keys, i); slot < 0 && !s.complete {
 				continue // nobody has asked for the key
 			}
+		}
+		if slot >= 0 && s.large[slot] {
+			continue
 		}
 		if c.Op(i) == chunk.Insert {
 			if slot < 0 {
@@ -411,14 +412,18 @@ func (s *joinSide) flush() error {
 	for _, c := range s.rows.cols {
 		cols = append(cols, c.col().Gather(at))
 	}
+	return s.putDegreesOf(cols, at, s.degree)
+}
+
+// putDegreesOf writes the degrees all[at[i]] of rows whose state keys are cols.
+func (s *joinSide) putDegreesOf(cols []chunk.Column, at []int, all []int64) error {
 	degree, ops := make([]int64, len(at)), make([]chunk.Op, len(at))
 	for i, r := range at {
-		if degree[i] = s.degree[r]; degree[i] == 0 {
+		if degree[i] = all[r]; degree[i] == 0 {
 			ops[i] = chunk.Delete
 		}
 	}
-	cols = append(cols, chunk.NewVec(types.Int8, degree, nil))
-	return s.putDegrees(cols, degree, ops)
+	return s.putDegrees(append(cols, chunk.NewVec(types.Int8, degree, nil)), degree, ops)
 }
 
 func (s *joinSide) commit(e storage.Epoch) error {
@@ -452,9 +457,7 @@ func (s *joinSide) evict() error {
 	s.complete = false
 	want := int(over * int64(s.index.live) / size)
 	for _, slot := range oldest(s.used, s.index.liveSlots(), want+1) {
-		for r := s.head[slot]; r >= 0; r = s.head[slot] {
-			s.removeRow(r)
-		}
+		s.clear(slot)
 		s.index.remove(slot)
 	}
 	s.quota.set(s.size())

@@ -11,7 +11,7 @@ import (
 //   - buffer: what comes goes into a table, nothing is emitted, until the input is
 //     backfilled, which StartBackfill says;
 //   - drain: the table is scanned as an arrangement backfill scans its upstream;
-//   - forward: changes pass, and the table's rows are dropped in the epoch of the last actor's end.
+//   - forward: changes pass, and the table's rows are dropped once all actors are here.
 //
 // That any vnode has begun is persisted, and means that the input was complete; a
 // restart then drains on.

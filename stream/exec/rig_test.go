@@ -159,12 +159,6 @@ func (x *run) emit(m stream.Message) error {
 	return nil
 }
 
-// to makes another run's port receive this run's output, hashed by cols (nil: all rows).
-func (x *run) to(y *run, port int) {
-	x.outs = append(x.outs, &stream.Dispatcher{To: []stream.Port{{In: y.in, Channel: y.ports[port]}}})
-	y.ports[port] = -1 // not fed by the rig
-}
-
 func (x *run) send(port int, c *chunk.Chunk) {
 	if err := x.in.Send(x.ports[port], stream.Message{Chunk: c}); err != nil {
 		x.r.t.Fatal(err)
@@ -236,6 +230,38 @@ func text(r types.Row, s types.Schema) string {
 		b.Write(types.AppendText(nil, s[i].Type, d, nil))
 	}
 	return b.String()
+}
+
+// A keyed relation is a bag whose rows have a key: no two with equal keys are ever there together.
+type keyed struct {
+	bag
+	key  []int
+	rows map[string]string
+}
+
+func newKeyed(key ...int) *keyed { return &keyed{bag{}, key, map[string]string{}} }
+
+func (k *keyed) apply(t testing.TB, s types.Schema, cs []*chunk.Chunk) {
+	t.Helper()
+	for _, c := range cs {
+		for i := range c.Len() {
+			row := c.Row(i)
+			key := text(row.Project(k.key), s.Project(k.key))
+			old, ok := k.rows[key]
+			if c.Op(i) == chunk.Insert {
+				if ok {
+					t.Fatalf("row %s comes before %s of the same key has gone", text(row, s), old)
+				}
+				k.rows[key] = text(row, s)
+				continue
+			}
+			if old != text(row, s) {
+				t.Fatalf("row %s goes, and %q is there", text(row, s), old)
+			}
+			delete(k.rows, key)
+		}
+	}
+	k.bag.apply(t, s, cs)
 }
 
 // apply changes the bag, which must never go below zero.

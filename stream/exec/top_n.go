@@ -358,7 +358,7 @@ func (x *topN) flush(emit stream.Emit) error {
 	}
 	clear(x.dirty)
 	x.dirty = x.dirty[:0]
-	if err := out.finish(); err != nil {
+	if err := out.send(); err != nil {
 		return err
 	}
 	for over := x.quota.set(x.bytes); over > 0 && x.least != nil; {
@@ -417,50 +417,31 @@ type topOut struct {
 	emit    stream.Emit
 	c       *chunk.Chunk
 	deletes bool
-	arrive  []topRow
 }
 
-// difference finds what leads from one window to another; both are in key order.
-// Rows that leave are emitted at once; those that arrive wait for send, since a row
-// that moved in the order does both, and downstream it is one row with one key.
+// difference emits what leads from one window to another, both in key order. All
+// deletes come first: a row may leave one place of the order for another.
 func (o *topOut) difference(old, now []topRow) error {
-	for len(old) > 0 || len(now) > 0 {
-		gone, come := false, false
-		switch {
-		case len(now) == 0 || len(old) > 0 && old[0].key < now[0].key:
-			gone = true
-		case len(old) == 0 || now[0].key < old[0].key:
-			come = true
-		default:
-			changed := old[0].val != now[0].val
-			gone, come = changed, changed
-			if !changed {
-				old, now = old[1:], now[1:]
-			}
-		}
-		if gone {
-			if err := o.add(chunk.Delete, old[0]); err != nil {
-				return err
-			}
-			old = old[1:]
-		}
-		if come {
-			o.arrive = append(o.arrive, now[0])
-			now = now[1:]
-		}
+	if err := o.missing(chunk.Delete, old, now); err != nil {
+		return err
 	}
-	return nil
+	return o.missing(chunk.Insert, now, old)
 }
 
-// finish emits the rows that arrive, and what is left.
-func (o *topOut) finish() error {
-	for _, r := range o.arrive {
-		if err := o.add(chunk.Insert, r); err != nil {
+// missing emits the rows of a that are not in b.
+func (o *topOut) missing(op chunk.Op, a, b []topRow) error {
+	for _, r := range a {
+		for len(b) > 0 && b[0].key < r.key {
+			b = b[1:]
+		}
+		if len(b) > 0 && b[0].key == r.key && b[0].val == r.val {
+			continue
+		}
+		if err := o.add(op, r); err != nil {
 			return err
 		}
 	}
-	o.arrive = nil
-	return o.send()
+	return nil
 }
 
 func (o *topOut) add(op chunk.Op, r topRow) error {

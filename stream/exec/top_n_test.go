@@ -111,7 +111,7 @@ func testTopN(t *testing.T, tc topCase, seed uint64) {
 		return x
 	}
 	x := start()
-	got := bag{}
+	got := newKeyed(append(slices.Clone(tc.group), 0)...)
 	for step := range 40 {
 		for range rnd.IntN(3) {
 			k := 1 + rnd.IntN(40)

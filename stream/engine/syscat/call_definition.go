@@ -33,7 +33,7 @@ func viewDef(c *call) (types.Datum, error) {
 }
 
 func indexDef(c *call) (types.Datum, error) {
-	x := c.objects().indexOf[c.oid(0)]
+	x := c.objects().index(c.oid(0))
 	if x == nil {
 		return types.Datum{}, nil
 	}
@@ -53,14 +53,14 @@ func indexDef(c *call) (types.Datum, error) {
 func constraintDef(c *call) (types.Datum, error) {
 	for _, k := range constraints(worldOf(c.Snapshot()), c.Info) {
 		if k.oid == c.oid(0) {
-			return types.NewString(k.definition()), nil
+			return types.NewString(k.definition(!c.null(1) && c.args[1].Bool())), nil
 		}
 	}
 	return types.Datum{}, nil
 }
 
 func ruleDef(c *call) (types.Datum, error) {
-	x := c.objects().byOID[c.oid(0)-ruleBase]
+	x := c.objects().class(c.oid(0) - ruleBase)
 	if x == nil || x.kind != 'v' && x.kind != 'm' || x.system() {
 		return types.Datum{}, nil
 	}
@@ -69,7 +69,7 @@ func ruleDef(c *call) (types.Datum, error) {
 
 // comment is the text that COMMENT ON has set for a relation (sub 0) or a column.
 func comment(c *call, oid, sub int64) types.Datum {
-	x := c.objects().byOID[oid]
+	x := c.objects().class(oid)
 	switch {
 	case x == nil || x.primary:
 		return types.Datum{}
@@ -129,7 +129,7 @@ func definitionFunctions() map[string]function {
 		},
 		"shobj_description": null,
 		"pg_index_column_has_property": func(c *call) (types.Datum, error) {
-			x := c.objects().indexOf[c.oid(0)]
+			x := c.objects().index(c.oid(0))
 			n := int(c.oid(1)) - 1
 			if x == nil || n < 0 || n >= len(x.keys)+len(x.included) {
 				return types.Datum{}, nil
@@ -155,7 +155,7 @@ func definitionFunctions() map[string]function {
 			return types.Datum{}, nil
 		},
 		"pg_relation_is_updatable": func(c *call) (types.Datum, error) {
-			x := c.objects().byOID[c.oid(0)]
+			x := c.objects().class(c.oid(0))
 			if x != nil && x.rel.Kind == catalog.Table && !x.primary {
 				return types.NewInt(28), nil // INSERT 8, UPDATE 4, DELETE 16
 			}

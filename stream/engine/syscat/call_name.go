@@ -74,10 +74,10 @@ func (c *call) lookUp(parts []string) *class {
 	o := c.objects()
 	switch len(parts) {
 	case 2:
-		return o.byName[[2]string{parts[0], parts[1]}]
+		return o.named(parts[0], parts[1])
 	case 1:
 		for _, schema := range c.path() {
-			if x := o.byName[[2]string{schema, parts[0]}]; x != nil {
+			if x := o.named(schema, parts[0]); x != nil {
 				return x
 			}
 		}
@@ -95,14 +95,14 @@ func (c *call) class(i int) (*class, error) {
 		return nil, nil
 	}
 	if c.args[i].Kind() == types.KindInt {
-		return c.objects().byOID[c.args[i].Int()], nil
+		return c.objects().class(c.args[i].Int()), nil
 	}
 	return c.named(c.text(i))
 }
 
 func (c *call) named(name string) (*class, error) {
 	if n, ok := number(name); ok {
-		return c.objects().byOID[n], nil
+		return c.objects().class(n), nil
 	}
 	parts, err := splitName(name)
 	if err != nil {
@@ -158,7 +158,7 @@ func regOut(name func(c *call, oid int64) string) function {
 }
 
 func regclassName(c *call, oid int64) string {
-	x := c.objects().byOID[oid]
+	x := c.objects().class(oid)
 	switch {
 	case x == nil:
 		return ""
@@ -267,7 +267,7 @@ func nameFunctions() map[string]function {
 		"regclassin": regclassIn, "regclassout": regOut(regclassName), "to_regclass": orNull(regclassIn),
 		"regprocin": regprocIn, "regprocout": regOut(regprocName), "to_regproc": orNull(regprocIn),
 		"regtypein": regtypeIn, "to_regtype": orNull(regtypeIn),
-		"regtypeout":     regOut(func(_ *call, oid int64) string { return typeNamed(oid) }),
+		"regtypeout":     regOut(func(_ *call, oid int64) string { return typeName(oid) }),
 		"regnamespacein": regnamespaceIn, "to_regnamespace": orNull(regnamespaceIn),
 		"regnamespaceout": regOut(func(c *call, oid int64) string {
 			if s := schemaName(c, oid); s != "" {
@@ -282,7 +282,7 @@ func nameFunctions() map[string]function {
 			}
 			t, ok := types.ByOID(uint32(c.oid(0)))
 			if !ok {
-				if s := typeNamed(c.oid(0)); s != "" {
+				if s := typeName(c.oid(0)); s != "" {
 					return types.NewString(s), nil
 				}
 				return types.NewString("???"), nil
@@ -304,7 +304,7 @@ func nameFunctions() map[string]function {
 			return types.NewString("unknown (OID=" + strconv.FormatInt(c.oid(0), 10) + ")"), nil
 		},
 		"pg_table_is_visible": func(c *call) (types.Datum, error) {
-			x := c.objects().byOID[c.oid(0)]
+			x := c.objects().class(c.oid(0))
 			if x == nil {
 				return types.Datum{}, nil
 			}

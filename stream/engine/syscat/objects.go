@@ -1,9 +1,11 @@
 package syscat
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 
 	"streamdb/sql/catalog"
 	"streamdb/sql/types"
@@ -28,6 +30,9 @@ const (
 	rootRole      = 10
 	btreeMethod   = 403
 	heapMethod    = 2
+
+	defaultCollation = 100
+	cCollation       = 950
 )
 
 // Catalogs, as class in pg_description and pg_depend.
@@ -102,20 +107,26 @@ type index struct {
 
 // objects are the objects of a snapshot. All slices are sorted by OID.
 type objects struct {
+	snap    *catalog.Snapshot
 	classes []class
+	attrs   []attr // of all classes, in their order
 	indexes []index
-	byOID   map[int64]*class
-	indexOf map[int64]*index // by the index's OID
-	byName  map[[2]string]*class
 	schemas []string
+	// keys are the indexes of primary keys by schema and name; made when first asked.
+	keys func() map[[2]string]*class
 }
 
 func objectsOf(snap *catalog.Snapshot) *objects {
 	rels := snap.Relations()
-	o := &objects{
-		classes: make([]class, 0, len(rels)+len(rels)/4), byOID: make(map[int64]*class, len(rels)), indexOf: map[int64]*index{},
-		byName: make(map[[2]string]*class, len(rels)), schemas: snap.Schemas(),
+	n, columns := 0, 0
+	for _, r := range rels {
+		n++
+		columns += len(r.Columns) + r.PrimaryKey
+		if r.PrimaryKey > 0 {
+			n++
+		}
 	}
+	o := &objects{snap: snap, classes: make([]class, 0, n), attrs: make([]attr, 0, columns), schemas: snap.Schemas()}
 	for _, r := range rels {
 		if !r.Building {
 			o.classes = append(o.classes, class{oid: int64(r.ID), schema: r.Schema, name: r.Name, kind: relkind(r), rel: r})
@@ -126,46 +137,82 @@ func objectsOf(snap *catalog.Snapshot) *objects {
 			o.classes = append(o.classes, class{oid: int64(r.ID) | primaryIndexBit, schema: r.Schema, name: r.PrimaryKeyName, kind: 'i', rel: r, primary: true})
 		}
 	}
-	for i := range o.classes { // no more appends: pointers stay valid
+	for i := range o.classes { // neither slice grows any more: pointers stay valid
 		c := &o.classes[i]
-		c.attrs = c.attributes()
-		o.byOID[c.oid] = c
-		if name := [2]string{c.schema, c.name}; !c.primary || o.byName[name] == nil {
-			o.byName[name] = c
-		}
+		first := len(o.attrs)
+		o.attrs = c.appendAttributes(o.attrs)
+		c.attrs = o.attrs[first:len(o.attrs):len(o.attrs)]
 	}
 	for i := range o.classes {
-		c := &o.classes[i]
-		if c.kind != 'i' {
-			continue
-		}
-		x := index{class: c, unique: c.primary || c.rel.Unique}
-		if c.primary {
-			x.table, x.keys = o.byOID[int64(c.rel.ID)], c.rel.Key[:c.rel.PrimaryKey]
-		} else {
-			if x.table = o.byOID[int64(c.rel.Of)]; x.table == nil {
-				continue
-			}
-			for k := range c.rel.IndexKey {
-				key := catalog.KeyColumn{Col: c.rel.IndexCols[k]}
-				for _, rk := range c.rel.Key {
-					if rk.Col == k {
-						key.Desc = rk.Desc
-					}
-				}
-				x.keys = append(x.keys, key)
-			}
-			for _, k := range includedColumns(c.rel) {
-				x.included = append(x.included, c.rel.IndexCols[k])
+		if c := &o.classes[i]; c.kind == 'i' {
+			if x := (index{class: c}); x.describe(o) {
+				o.indexes = append(o.indexes, x)
 			}
 		}
-		x.table.indexed = true
-		o.indexes = append(o.indexes, x)
 	}
-	for i := range o.indexes {
-		o.indexOf[o.indexes[i].oid] = &o.indexes[i]
-	}
+	o.keys = sync.OnceValue(func() map[[2]string]*class {
+		m := map[[2]string]*class{}
+		for i := range o.indexes {
+			if c := o.indexes[i].class; c.primary {
+				m[[2]string{c.schema, c.name}] = c
+			}
+		}
+		return m
+	})
 	return o
+}
+
+// describe fills in what x is of; false: its relation is not there.
+func (x *index) describe(o *objects) bool {
+	r := x.rel
+	x.unique = x.primary || r.Unique
+	if x.primary {
+		x.table, x.keys = o.class(int64(r.ID)), r.Key[:r.PrimaryKey]
+	} else {
+		if x.table = o.class(int64(r.Of)); x.table == nil {
+			return false
+		}
+		for k := range r.IndexKey {
+			key := catalog.KeyColumn{Col: r.IndexCols[k]}
+			for _, rk := range r.Key {
+				if rk.Col == k {
+					key.Desc = rk.Desc
+				}
+			}
+			x.keys = append(x.keys, key)
+		}
+		for _, k := range includedColumns(r) {
+			x.included = append(x.included, r.IndexCols[k])
+		}
+	}
+	x.table.indexed = true
+	return true
+}
+
+// class finds a class by OID; nil: there is none.
+func (o *objects) class(oid int64) *class {
+	i, ok := slices.BinarySearchFunc(o.classes, oid, func(c class, oid int64) int { return cmp.Compare(c.oid, oid) })
+	if !ok {
+		return nil
+	}
+	return &o.classes[i]
+}
+
+// index finds an index by OID; nil: there is none.
+func (o *objects) index(oid int64) *index {
+	i, ok := slices.BinarySearchFunc(o.indexes, oid, func(x index, oid int64) int { return cmp.Compare(x.oid, oid) })
+	if !ok {
+		return nil
+	}
+	return &o.indexes[i]
+}
+
+// named finds a class by name; nil: there is none.
+func (o *objects) named(schema, name string) *class {
+	if r := o.snap.Relation(schema, name); r != nil {
+		return o.class(int64(r.ID))
+	}
+	return o.keys()[[2]string{schema, name}]
 }
 
 // includedColumns are the columns of an index that its INCLUDE names; the
@@ -207,11 +254,11 @@ func relkind(r *catalog.Relation) byte {
 	return 'r'
 }
 
-// attributes are the columns of c that users see, numbered from 1.
-func (c *class) attributes() []attr {
-	var out []attr
+// appendAttributes appends the columns of c that users see, numbered from 1.
+func (c *class) appendAttributes(out []attr) []attr {
+	first := len(out)
 	add := func(col int) {
-		out = append(out, attr{class: c, num: int64(len(out)) + 1, col: &c.rel.Columns[col], at: col})
+		out = append(out, attr{class: c, num: int64(len(out)-first) + 1, col: &c.rel.Columns[col], at: col})
 	}
 	switch {
 	case c.primary:
@@ -226,7 +273,6 @@ func (c *class) attributes() []attr {
 			add(k)
 		}
 	default:
-		out = make([]attr, 0, len(c.rel.Columns))
 		for i := range c.rel.Columns {
 			if !c.rel.Columns[i].Hidden {
 				add(i)
@@ -276,10 +322,10 @@ func collationOf(t types.Type) int64 {
 		oid = t.Elem.OID
 	}
 	switch oid {
-	case types.OIDText, types.OIDVarchar, types.OIDBpchar:
-		return 100
+	case types.OIDText, types.OIDVarchar, types.OIDBpchar, types.OIDNodeTree:
+		return defaultCollation
 	case types.OIDName:
-		return 950
+		return cCollation
 	}
 	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"streamdb/sql/catalog"
+	"streamdb/sql/parser"
 	"streamdb/sql/types"
 )
 
@@ -21,6 +22,17 @@ func options(with []catalog.Option) types.Datum {
 	return texts(types.Text, out)
 }
 
+// Mask returns text, a statement that defines r, with the secrets of its WITH options masked.
+func Mask(r *catalog.Relation, text string) string {
+	for _, o := range r.With {
+		if shown := optionValue(o); shown != o.Value && o.Value != "" {
+			text = strings.ReplaceAll(text, parser.QuoteLiteral(o.Value), parser.QuoteLiteral(shown))
+		}
+	}
+	return text
+}
+
+// optionValue is the value of an option as it may be shown.
 func optionValue(o catalog.Option) string {
 	name := strings.ToLower(o.Name)
 	for _, w := range secretWords {

@@ -47,18 +47,7 @@ func defaults(w *world, _ Info) []defaulted {
 func attributeSources() map[string]source {
 	return map[string]source{
 		"pg_catalog.pg_attribute": &table[attr]{
-			rows: func(w *world, _ Info) []attr {
-				o := w.objects()
-				n := 0
-				for i := range o.classes {
-					n += len(o.classes[i].attrs)
-				}
-				out := make([]attr, 0, n)
-				for i := range o.classes {
-					out = append(out, o.classes[i].attrs...)
-				}
-				return out
-			},
+			rows: func(w *world, _ Info) []attr { return w.objects().attrs },
 			cols: map[string]column[attr]{
 				"attrelid":   num(func(a *attr) int64 { return a.class.oid }),
 				"attname":    str(func(a *attr) string { return a.col.Name }),
@@ -66,7 +55,7 @@ func attributeSources() map[string]source {
 				"attlen":     num(func(a *attr) int64 { return int64(typeInfo(a.col.Type).Len) }),
 				"attnum":     num(func(a *attr) int64 { return a.num }),
 				"atttypmod":  num(func(a *attr) int64 { return typmodOf(a.col.Type) }),
-				"attbyval":   flag(func(a *attr) bool { return typeInfo(a.col.Type).ByVal }),
+				"attbyval":   boolean(func(a *attr) bool { return typeInfo(a.col.Type).ByVal }),
 				"attalign":   str(func(a *attr) string { return string(typeInfo(a.col.Type).Align) }),
 				"attstorage": str(func(a *attr) string { return string(typeInfo(a.col.Type).Storage) }),
 				"attndims": num(func(a *attr) int64 {
@@ -75,15 +64,23 @@ func attributeSources() map[string]source {
 					}
 					return 0
 				}),
-				"attnotnull": flag(func(a *attr) bool { return a.class.notNull(a) }),
-				"atthasdef":  flag(func(a *attr) bool { return a.class.kind != 'i' && (a.col.Default != "" || a.col.Generated != "") }),
+				"attnotnull": boolean(func(a *attr) bool { return a.class.notNull(a) }),
+				"atthasdef":  boolean(func(a *attr) bool { return a.class.kind != 'i' && (a.col.Default != "" || a.col.Generated != "") }),
 				"attgenerated": str(func(a *attr) string {
 					if a.class.kind != 'i' && a.col.Generated != "" {
 						return "s"
 					}
 					return ""
 				}),
-				"attcollation": num(func(a *attr) int64 { return collationOf(a.col.Type) }),
+				"attcollation": num(func(a *attr) int64 {
+					if a.class.kind == 'i' && !a.class.primary && a.num > int64(a.class.rel.IndexKey) {
+						return 0 // an INCLUDEd column
+					}
+					if c := collationOf(a.col.Type); c == 0 || !a.class.system() || a.class.kind == 'v' {
+						return c
+					}
+					return cCollation // PostgreSQL's own tables are in byte order
+				}),
 			},
 			fixed: map[string]any{"attstattarget": -1, "attcacheoff": -1, "attislocal": true},
 		},

@@ -58,12 +58,12 @@ func classSources() map[string]source {
 					return types.NewInt(min((relationBytes(in, c)+pageSize-1)/pageSize, 1<<31-1))
 				}),
 				"reltuples":      live(func(in Info, c *class) types.Datum { return types.NewFloat(float64(float32(relationRows(in, c)))) }),
-				"relhasindex":    flag(func(c *class) bool { return c.indexed }),
+				"relhasindex":    boolean(func(c *class) bool { return c.indexed }),
 				"relkind":        str(func(c *class) string { return string(c.kind) }),
 				"relnatts":       num(func(c *class) int64 { return int64(len(c.attrs)) }),
 				"relchecks":      num(func(c *class) int64 { return int64(checksOf(c)) }),
-				"relhasrules":    flag(func(c *class) bool { return c.kind == 'v' || c.kind == 'm' }),
-				"relispopulated": flag(func(*class) bool { return true }),
+				"relhasrules":    boolean(func(c *class) bool { return c.kind == 'v' || c.kind == 'm' }),
+				"relispopulated": boolean(func(*class) bool { return true }),
 				"relreplident": str(func(c *class) string {
 					if c.kind == 'r' && !c.system() || c.kind == 'm' {
 						return "d"

@@ -91,8 +91,8 @@ func indexSources() map[string]source {
 				"indrelid":     num(func(x *index) int64 { return x.table.oid }),
 				"indnatts":     num(func(x *index) int64 { return int64(len(x.keys) + len(x.included)) }),
 				"indnkeyatts":  num(func(x *index) int64 { return int64(len(x.keys)) }),
-				"indisunique":  flag(func(x *index) bool { return x.unique }),
-				"indisprimary": flag(func(x *index) bool { return x.primary }),
+				"indisunique":  boolean(func(x *index) bool { return x.unique }),
+				"indisprimary": boolean(func(x *index) bool { return x.primary }),
 				"indkey":       datum(func(x *index) types.Datum { return vector(types.Int2, x.keyNumbers()) }),
 				"indcollation": perKey(types.Oid, collationOf),
 				"indclass":     perKey(types.Oid, btreeClass),
@@ -124,7 +124,7 @@ func indexSources() map[string]source {
 					return ints(types.Int2, c.keys)
 				}),
 				"conbin":       datum(func(c *constraint) types.Datum { return text(c.check) }),
-				"connoinherit": flag(func(c *constraint) bool { return c.kind == 'p' }),
+				"connoinherit": boolean(func(c *constraint) bool { return c.kind == 'p' }),
 			},
 			fixed: map[string]any{"convalidated": true, "conislocal": true, "confupdtype": " ", "confdeltype": " ", "confmatchtype": " "},
 		},
@@ -187,7 +187,7 @@ func constraints(w *world, _ Info) []constraint {
 		if c.kind == 'i' {
 			continue
 		}
-		if x := o.indexOf[c.oid|primaryIndexBit]; x != nil {
+		if x := o.index(c.oid | primaryIndexBit); x != nil {
 			out = append(out, constraint{oid: primaryKeyOID(c), name: x.name, kind: 'p', table: c, index: x.oid, keys: x.keyNumbers()})
 		}
 		for n, ch := range c.rel.Checks {

@@ -67,6 +67,7 @@ func statSources() map[string]source {
 			rows:     func(_ *world, in Info) []SessionInfo { return in.Sessions() },
 			changing: true,
 			cols:     map[string]column[SessionInfo]{"pid": num(func(s *SessionInfo) int64 { return int64(s.ID) })},
+			fixed:    map[string]any{"ssl": false},
 		},
 		"pg_catalog.pg_stat_gssapi": &table[SessionInfo]{
 			rows:     func(_ *world, in Info) []SessionInfo { return in.Sessions() },
@@ -74,9 +75,14 @@ func statSources() map[string]source {
 			cols:     map[string]column[SessionInfo]{"pid": num(func(s *SessionInfo) int64 { return int64(s.ID) })},
 			fixed:    map[string]any{"gss_authenticated": false, "encrypted": false},
 		},
-		"pg_catalog.pg_stat_database": &list{
-			cols: []string{"datid", "datname", "numbackends"},
-			rows: func(_ *world, in Info) [][]any { return [][]any{{databaseOID, in.Database(), len(in.Sessions())}} },
+		"pg_catalog.pg_stat_database": &table[int]{
+			rows:     func(_ *world, in Info) []int { return []int{len(in.Sessions())} },
+			changing: true,
+			cols:     map[string]column[int]{"numbackends": num(func(n *int) int64 { return int64(*n) })},
+			fixed: map[string]any{
+				"datid": databaseOID, "datname": database, "xact_commit": 0, "xact_rollback": 0, "blks_read": 0, "blks_hit": 0, "tup_returned": 0, "tup_fetched": 0,
+				"tup_inserted": 0, "tup_updated": 0, "tup_deleted": 0, "conflicts": 0, "temp_files": 0, "temp_bytes": 0, "deadlocks": 0, "blk_read_time": 0, "blk_write_time": 0,
+			},
 		},
 	}
 }

@@ -37,7 +37,7 @@ func viewSources() map[string]source {
 			rows: classesOf("r", nil),
 			cols: map[string]column[*class]{
 				"schemaname": str(classSchema), "tablename": str(className), "tableowner": str(classOwner),
-				"hasindexes": flag(func(c **class) bool { return (*c).indexed }),
+				"hasindexes": boolean(func(c **class) bool { return (*c).indexed }),
 			},
 			fixed: map[string]any{"hasrules": false, "hastriggers": false, "rowsecurity": false},
 		},
@@ -57,7 +57,7 @@ func viewSources() map[string]source {
 			rows: classesOf("m", nil),
 			cols: map[string]column[*class]{
 				"schemaname": str(classSchema), "matviewname": str(className), "matviewowner": str(classOwner),
-				"hasindexes": flag(func(c **class) bool { return (*c).indexed }),
+				"hasindexes": boolean(func(c **class) bool { return (*c).indexed }),
 				"definition": str(func(c **class) string { return viewText(*c) }),
 			},
 			fixed: map[string]any{"ispopulated": true},

@@ -16,7 +16,10 @@ type jobFragment struct {
 	FragmentInfo
 }
 
-const fragmentsPerJob = 1000
+const (
+	fragmentsPerJob   = 1000
+	actorsPerFragment = 1024 // the most there can be
+)
 
 func (f *jobFragment) id() int64 { return int64(f.job.ID)*fragmentsPerJob + int64(f.ID) }
 
@@ -75,6 +78,14 @@ func (j *JobInfo) progress() string {
 		return fmt.Sprintf("0.00%% (%d/%d)", done, max(total, 0))
 	}
 	return fmt.Sprintf("%.2f%% (%d/%d)", min(100*float64(done)/float64(total), 100), done, total)
+}
+
+// maskJob is a job's statement without secrets.
+func maskJob(in Info, j *JobInfo) string {
+	if r := in.Snapshot().ByID(j.ID); r != nil {
+		return Mask(r, j.Statement)
+	}
+	return j.Statement
 }
 
 // An actor is one of a fragment's parallel parts.
@@ -147,7 +158,7 @@ func rwJobSources() map[string]source {
 			},
 			changing: true,
 			cols: map[string]column[actor]{
-				"actor_id":    num(func(a *actor) int64 { return a.fragment.id()*fragmentsPerJob%(1<<31) + int64(a.n) }),
+				"actor_id":    num(func(a *actor) int64 { return a.fragment.id()*actorsPerFragment + int64(a.n) }),
 				"fragment_id": num(func(a *actor) int64 { return a.fragment.id() }),
 				"state": str(func(a *actor) string {
 					if a.fragment.job.Err != "" {
@@ -163,7 +174,7 @@ func rwJobSources() map[string]source {
 			changing: true,
 			cols: map[string]column[JobInfo]{
 				"ddl_id":        num(func(j *JobInfo) int64 { return int64(j.ID) }),
-				"ddl_statement": str(func(j *JobInfo) string { return j.Statement }),
+				"ddl_statement": live(func(in Info, j *JobInfo) types.Datum { return types.NewString(maskJob(in, j)) }),
 				"create_type": str(func(j *JobInfo) string {
 					if j.Background {
 						return "BACKGROUND"
@@ -244,7 +255,7 @@ func rwJobSources() map[string]source {
 			cols: map[string]column[JobInfo]{
 				"job_id":    num(func(j *JobInfo) int64 { return int64(j.ID) }),
 				"job_name":  str(func(j *JobInfo) string { return j.Name }),
-				"statement": str(func(j *JobInfo) string { return j.Statement }),
+				"statement": live(func(in Info, j *JobInfo) types.Datum { return types.NewString(maskJob(in, j)) }),
 				"error":     str(func(j *JobInfo) string { return j.Err }),
 			},
 		},

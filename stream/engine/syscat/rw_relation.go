@@ -33,8 +33,10 @@ func rwTable(more map[string]column[*class], kinds ...catalog.Kind) source {
 			"name":        str(className),
 			"schema_id":   num(func(c **class) int64 { return schemaOID((*c).schema) }),
 			"owner":       num(func(c **class) int64 { return roleOID((*c).owner()) }),
-			"append_only": flag(func(c **class) bool { return (*c).rel.AppendOnly }),
-			"definition":  live(func(in Info, c **class) types.Datum { return types.NewString(in.Definition((*c).rel, false)) }),
+			"append_only": boolean(func(c **class) bool { return (*c).rel.AppendOnly }),
+			"definition": live(func(in Info, c **class) types.Datum {
+				return types.NewString(Mask((*c).rel, in.Definition((*c).rel, false)))
+			}),
 		},
 	}
 	for n, c := range more {
@@ -80,7 +82,7 @@ func rwSources() map[string]source {
 	return map[string]source{
 		"rw_catalog.rw_tables": rwTable(nil, catalog.Table),
 		"rw_catalog.rw_materialized_views": rwTable(map[string]column[*class]{
-			"background_ddl": flag(func(c **class) bool { return false }),
+			"background_ddl": boolean(func(c **class) bool { return (*c).rel.Background }),
 		}, catalog.MaterializedView),
 		"rw_catalog.rw_views":     rwTable(nil, catalog.View),
 		"rw_catalog.rw_relations": rwTable(kind, userKinds...),
@@ -106,7 +108,7 @@ func rwSources() map[string]source {
 				}
 				return texts(types.Varchar, names)
 			}),
-			"append_only": flag(func(**class) bool { return true }),
+			"append_only": boolean(func(**class) bool { return true }),
 		}, catalog.Source),
 		"rw_catalog.rw_sinks": rwTable(map[string]column[*class]{
 			"connector": connector["connector"],
@@ -132,9 +134,11 @@ func rwSources() map[string]source {
 				"schemaname":    str(classSchema),
 				"relationname":  str(className),
 				"relationowner": num(func(c **class) int64 { return roleOID((*c).owner()) }),
-				"definition":    live(func(in Info, c **class) types.Datum { return types.NewString(in.Definition((*c).rel, false)) }),
-				"relationtype":  str(func(c **class) string { return strings.ToUpper(kindName((*c).rel.Kind)) }),
-				"relationid":    num(classOID),
+				"definition": live(func(in Info, c **class) types.Datum {
+					return types.NewString(Mask((*c).rel, in.Definition((*c).rel, false)))
+				}),
+				"relationtype": str(func(c **class) string { return strings.ToUpper(kindName((*c).rel.Kind)) }),
+				"relationid":   num(classOID),
 			},
 			fixed: map[string]any{"relationtimezone": "UTC"},
 		},
@@ -154,11 +158,11 @@ func rwSources() map[string]source {
 				"relation_id":           num(func(c *rwColumn) int64 { return c.oid }),
 				"name":                  str(func(c *rwColumn) string { return c.col().Name }),
 				"position":              num(func(c *rwColumn) int64 { return int64(c.at) + 1 }),
-				"is_hidden":             flag(func(c *rwColumn) bool { return c.col().Hidden }),
-				"is_primary_key":        flag((*rwColumn).inKey),
-				"is_distribution_key":   flag(func(c *rwColumn) bool { return slices.Contains(c.rel.Dist, c.at) }),
-				"is_generated":          flag(func(c *rwColumn) bool { return c.col().Generated != "" }),
-				"is_nullable":           flag(func(c *rwColumn) bool { return !c.col().NotNull }),
+				"is_hidden":             boolean(func(c *rwColumn) bool { return c.col().Hidden }),
+				"is_primary_key":        boolean((*rwColumn).inKey),
+				"is_distribution_key":   boolean(func(c *rwColumn) bool { return slices.Contains(c.rel.Dist, c.at) }),
+				"is_generated":          boolean(func(c *rwColumn) bool { return c.col().Generated != "" }),
+				"is_nullable":           boolean(func(c *rwColumn) bool { return !c.col().NotNull }),
 				"generation_expression": datum(func(c *rwColumn) types.Datum { return text(c.col().Generated) }),
 				"data_type":             str(func(c *rwColumn) string { return types.FormatType(c.col().Type) }),
 				"type_oid":              num(func(c *rwColumn) int64 { return int64(c.col().Type.OID) }),

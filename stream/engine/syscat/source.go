@@ -26,7 +26,7 @@ type column[R any] struct {
 
 func num[R any](f func(*R) int64) column[R]                   { return column[R]{i: f} }
 func str[R any](f func(*R) string) column[R]                  { return column[R]{s: f} }
-func flag[R any](f func(*R) bool) column[R]                   { return column[R]{b: f} }
+func boolean[R any](f func(*R) bool) column[R]                { return column[R]{b: f} }
 func datum[R any](f func(*R) types.Datum) column[R]           { return column[R]{d: f} }
 func live[R any](f func(in Info, r *R) types.Datum) column[R] { return column[R]{live: f} }
 
