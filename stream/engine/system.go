@@ -19,14 +19,11 @@ type system struct{ s *Session }
 
 // CallSystem implements expr.System.
 func (y *system) CallSystem(name string, args []types.Datum, ret types.Type) (types.Datum, error) {
-	if name == "pg_sleep" {
-		return types.NewString(""), y.sleep(time.Duration(args[0].Float() * float64(time.Second)))
-	}
 	return syscat.Call(name, args, ret, y)
 }
 
-// sleep waits until the time has passed or the statement is ended.
-func (y *system) sleep(d time.Duration) error {
+// Sleep implements syscat.Sleeper: it waits until the time has passed or the statement is ended.
+func (y *system) Sleep(d time.Duration) error {
 	y.s.mu.Lock()
 	ctx := y.s.ctx
 	y.s.mu.Unlock()

@@ -93,6 +93,13 @@ func (env *Env) clock() storage.Clock {
 	return env.Clock
 }
 
+func (env *Env) logger() *slog.Logger {
+	if env.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return env.Logger
+}
+
 // now is the clock in microseconds, as Progress.LastMove has it.
 func (env *Env) now() int64 { return env.clock().Now().UnixMicro() }
 
