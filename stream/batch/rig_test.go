@@ -164,7 +164,8 @@ func (r *rig) same(n plan.Node, got, want []types.Row, ordered bool) {
 	r.t.Fatalf("memory %d, chunk %d: %d rows, want %d; row %d:\n  %s\nwant\n  %s", r.env.Memory, r.env.ChunkSize, len(g), len(w), i, show(g), show(w))
 }
 
-var kinds = []types.Type{types.Int4, types.Int8, types.Text, types.Float8, types.Numeric, types.IntervalT, types.Bool, types.ArrayOf(types.Int4), types.Bpchar}
+var kinds = []types.Type{types.Int4, types.Int8, types.Text, types.Float8, types.Numeric, types.IntervalT, types.Bool, types.ArrayOf(types.Int4), types.ArrayOf(types.Text),
+	types.ArrayOf(types.Numeric), types.Bpchar}
 
 // value makes a value of few different ones, so that they meet.
 func value(rnd *rand.Rand, t types.Type) types.Datum {
