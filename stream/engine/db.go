@@ -82,6 +82,7 @@ const (
 	keyRelation = 'r' // ‖ ID, big endian → Relation as JSON
 	keySchema   = 's' // ‖ name → empty
 	keyNextID   = 'n' // → next ID, big endian
+	keyFailed   = 'f' // ‖ ID, big endian → why its job has stopped; may be there before the relation says so
 	keyRowIDs   = 'i' // → no row id at or above it was given out, big endian
 )
 
@@ -114,7 +115,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
 		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
-		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
+		Fatal: o.Fatal, StageFailed: db.stageFailed, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {
 		db.jobs.Close()
@@ -147,6 +148,15 @@ func relationKey(id catalog.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte{keyRelation}, uint32(id))
 }
 
+func failedKey(id catalog.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte{keyFailed}, uint32(id))
+}
+
+// stageFailed notes a stopped job without the lock of catalog changes, whose holder may be waiting for the epoch.
+func (db *DB) stageFailed(e storage.Epoch, id catalog.ID, err error) {
+	db.store.Stage(e, storage.TagCatalog, failedKey(id), []byte(sqlerr.From(err).Message))
+}
+
 // stage adds a catalog change to epoch e.
 func (db *DB) stage(e storage.Epoch, put []*catalog.Relation, drop []catalog.ID) {
 	for _, r := range put {
@@ -158,13 +168,14 @@ func (db *DB) stage(e storage.Epoch, put []*catalog.Relation, drop []catalog.ID)
 	}
 	for _, id := range drop {
 		db.store.Stage(e, storage.TagCatalog, relationKey(id), nil)
+		db.store.Stage(e, storage.TagCatalog, failedKey(id), nil)
 	}
 	db.store.Stage(e, storage.TagCatalog, []byte{keyNextID}, binary.BigEndian.AppendUint32(nil, uint32(db.nextID)))
 }
 
 // change commits a catalog change and installs it. The caller holds ddl.
 func (db *DB) change(put []*catalog.Relation, drop []catalog.ID, also func(storage.Epoch)) error {
-	e, err := db.coord.Submit(job.Command{Stage: func(e storage.Epoch) {
+	e, err := db.coord.Submit(context.Background(), job.Command{Stage: func(e storage.Epoch) {
 		db.stage(e, put, drop)
 		if also != nil {
 			also(e)
@@ -193,6 +204,7 @@ func (db *DB) restore(ctx context.Context) error {
 	schemas := slices.Clone(systemSchemas)
 	rels := syscat.Relations()
 	var user []*catalog.Relation
+	stopped := map[catalog.ID]string{}
 	for kv, err := range db.store.Meta(storage.TagCatalog, nil) {
 		if err != nil {
 			return fmt.Errorf("read the catalog: %w", err)
@@ -205,12 +217,19 @@ func (db *DB) restore(ctx context.Context) error {
 		case keyRowIDs:
 			db.rowReserved = binary.BigEndian.Uint64(kv.Val)
 			db.rowSeq.Store(db.rowReserved)
+		case keyFailed:
+			stopped[catalog.ID(binary.BigEndian.Uint32(kv.Key[1:]))] = string(kv.Val)
 		case keyRelation:
 			r := &catalog.Relation{}
 			if err := json.Unmarshal(kv.Val, r); err != nil {
 				return sqlerr.New(sqlerr.DataCorrupted, "catalog entry %x cannot be read: %w", kv.Key, err)
 			}
 			user = append(user, r)
+		}
+	}
+	for _, r := range user {
+		if why, ok := stopped[r.ID]; ok && r.Failed == "" {
+			r.Failed = why
 		}
 	}
 	db.cat.Store(catalog.NewSnapshot(schemas, append(rels, user...)))
@@ -221,8 +240,8 @@ func (db *DB) restore(ctx context.Context) error {
 	var failed []*catalog.Relation
 	for _, r := range user { // by ID: a relation comes after what it reads
 		switch {
-		case r.Building && !r.Background:
-			// Its session is gone: nothing must be left of it.
+		case r.Building && (!r.Background || r.Failed != ""):
+			// Its session is gone, or what it waited for has failed: nothing must be left of it.
 			drop = append(drop, r.ID)
 			rows = append(append(rows, r.ID), r.State...)
 			continue
@@ -328,7 +347,7 @@ func (db *DB) seed() uint64 {
 
 // CreateSchema and DropSchema keep namespaces; the caller has checked that they may.
 func (db *DB) changeSchema(name string, drop bool) error {
-	e, err := db.coord.Submit(job.Command{Stage: func(e storage.Epoch) {
+	e, err := db.coord.Submit(context.Background(), job.Command{Stage: func(e storage.Epoch) {
 		var val []byte
 		if !drop {
 			val = []byte{1}

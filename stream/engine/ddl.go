@@ -17,6 +17,7 @@ import (
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
 	"streamdb/storage"
+	"streamdb/stream/job"
 )
 
 // A creation is what the statements that create a relation have in common.
@@ -313,12 +314,41 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 
 // abandon takes down a job that was being created and leaves nothing of it. The caller holds ddl.
 func (db *DB) abandon(rel *catalog.Relation, why error) {
-	db.jobs.Remove(rel.ID, why)
-	ids := append([]catalog.ID{rel.ID}, rel.State...)
-	if err := db.change(nil, []catalog.ID{rel.ID}, func(e storage.Epoch) { db.store.Drop(e, ids32(ids)...) }); err != nil {
+	if err := db.remove([]*catalog.Relation{rel}, why); err != nil {
 		db.log.Error("a cancelled job could not be removed", "job", rel.Name, "err", err)
-		db.cat.Store(db.Catalog().With(nil, []catalog.ID{rel.ID}))
 	}
+}
+
+// remove takes relations, their jobs and their rows away. why is what those who
+// wait for them are told; nil: that they were dropped. The caller holds ddl.
+func (db *DB) remove(rels []*catalog.Relation, why error) error {
+	var ids, rows []catalog.ID
+	var jobs []job.Removal
+	for _, r := range rels {
+		cause := why
+		if cause == nil {
+			cause = sqlerr.New(sqlerr.QueryCanceled, "%s %q was dropped", kindName(r.Kind), r.Name)
+		}
+		ids = append(ids, r.ID)
+		rows = append(append(rows, r.ID), r.State...)
+		jobs = append(jobs, job.Removal{ID: r.ID, Cause: cause})
+	}
+	// Nobody looks for rows that are going.
+	db.cat.Store(db.Catalog().With(nil, ids))
+	db.jobs.Remove(jobs, func(e storage.Epoch) {
+		db.stage(e, nil, ids)
+		db.store.Drop(e, ids32(rows)...)
+	})
+	db.mu.Lock()
+	for _, id := range ids {
+		delete(db.writers, id)
+	}
+	db.mu.Unlock()
+	e, err := db.coord.Flush()
+	if err == nil {
+		err = db.coord.Wait(context.Background(), e)
+	}
+	return err
 }
 
 // build waits for a started job's backfill and makes the relation visible. In the

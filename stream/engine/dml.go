@@ -49,7 +49,7 @@ func (s *Session) dml(ctx context.Context, st plan.Statement, ectx *expr.Ctx) (*
 	}
 	s.last = max(s.last, out.epoch)
 	if s.set.on("implicit_flush") {
-		err = db.waitEpoch(ctx, out.epoch)
+		err = db.waitEpoch(ctx, out.epoch, rel)
 	}
 	return out, err
 }

@@ -294,9 +294,6 @@ func (s *Session) execute(ctx context.Context, p *Prepared, args []types.Datum) 
 		r.tag = func(int64) string { return fmt.Sprint(name, w.rows) }
 		return r, nil
 	}
-	if err := s.readable(q.Root); err != nil {
-		return nil, err
-	}
 	it, err := s.run(ctx, q.Root, ectx, s.overlay)
 	if err != nil {
 		return nil, err

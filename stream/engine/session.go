@@ -42,6 +42,8 @@ type Session struct {
 	app     string
 	cancel  context.CancelCauseFunc // of the running statement; nil: idle
 	ctx     context.Context         // of the running statement
+
+	statement uint64 // number of the newest statement
 }
 
 // A txState is where a session is with respect to transactions.
@@ -186,10 +188,11 @@ func (s *Session) setTo(name, value string, local bool) error {
 		}
 	}
 	if s.tx.explicit() {
-		switch key {
-		case "transaction_read_only":
+		if !local {
+			delete(s.tx.local, key) // SET after SET LOCAL stays after the block
+		}
+		if key == "transaction_read_only" {
 			s.tx.readOnly = v == "on"
-		case "transaction_isolation":
 		}
 	}
 	s.assign(key, v)
@@ -266,7 +269,7 @@ func (s *Session) commit(ctx context.Context) (string, error) {
 		return "ROLLBACK", nil
 	}
 	t := s.tx.txn
-	e, err := t.commit(ctx, s.db, true)
+	e, err := t.commit(ctx, s.db)
 	if err != nil {
 		s.rollback()
 		return "", err
@@ -275,7 +278,11 @@ func (s *Session) commit(ctx context.Context) (string, error) {
 	if e > 0 {
 		s.last = max(s.last, e)
 		if s.set.on("implicit_flush") {
-			if err := s.db.waitEpoch(ctx, e); err != nil {
+			var tables []*catalog.Relation
+			for _, tt := range t.order() {
+				tables = append(tables, tt.rel)
+			}
+			if err := s.db.waitEpoch(ctx, e, tables...); err != nil {
 				return "", err
 			}
 		}
@@ -375,16 +382,20 @@ func (s *Session) guard(ctx context.Context, text string) (context.Context, func
 			cancel(sqlerr.New(sqlerr.QueryCanceled, "canceling statement due to statement timeout"))
 		})
 	}
-	s.mu.Lock()
-	s.running, s.since, s.cancel, s.ctx = text, s.db.clock.Now(), cancel, ctx
-	s.mu.Unlock()
 	begin := s.db.clock.Now()
+	s.mu.Lock()
+	s.statement++
+	id := s.statement
+	s.running, s.since, s.cancel, s.ctx = text, begin, cancel, ctx
+	s.mu.Unlock()
 	return ctx, func() {
 		if timer != nil {
 			timer.Stop()
 		}
 		s.mu.Lock()
-		s.running, s.cancel = "", nil
+		if s.statement == id { // an earlier one's result may be closed later
+			s.running, s.cancel = "", nil
+		}
 		s.mu.Unlock()
 		cancel(nil)
 		s.db.metrics.QuerySeconds.Observe(s.db.clock.Now().Sub(begin).Seconds())
@@ -411,6 +422,11 @@ func (s *Session) run(ctx context.Context, n planNode, ectx *expr.Ctx, overlay f
 	if err != nil {
 		return nil, err
 	}
+	// After the snapshot was taken: of a relation that is still there then, the snapshot has all rows.
+	if err := s.readable(n); err != nil {
+		snap.Close()
+		return nil, err
+	}
 	it, err := batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
 	if err != nil {
 		snap.Close()
@@ -432,10 +448,14 @@ func (p *pinned) Close() {
 
 // usable says whether a relation may be read or written: its job must run.
 func (db *DB) usable(r *catalog.Relation) error {
-	if cur := db.Catalog().ByID(r.ID); cur != nil {
-		r = cur
+	if r.Kind == catalog.System {
+		return nil
 	}
-	if r.Failed == "" {
+	cur := db.Catalog().ByID(r.ID)
+	if cur == nil {
+		return sqlerr.New(sqlerr.UndefinedTable, "relation %q does not exist", r.Name)
+	}
+	if r = cur; r.Failed == "" {
 		return nil
 	}
 	return sqlerr.New(sqlerr.NotPrepared, "%s %q has stopped: %s", kindName(r.Kind), r.Name, r.Failed).

@@ -49,6 +49,8 @@ type savepoint struct {
 	name     string
 	lens     map[catalog.ID]int
 	settings map[string]string
+	local    map[string]string
+	readOnly bool
 }
 
 func (t *txn) table(db *DB, r *catalog.Relation) *txnTable {
@@ -101,7 +103,7 @@ func (tt *txnTable) rollbackTo(n int) {
 }
 
 func (t *txn) save(name string, set *settings) {
-	s := savepoint{name: name, lens: map[catalog.ID]int{}, settings: maps.Clone(set.vals)}
+	s := savepoint{name: name, lens: map[catalog.ID]int{}, settings: maps.Clone(set.vals), local: maps.Clone(t.local), readOnly: t.readOnly}
 	for id, tt := range t.tables {
 		s.lens[id] = len(tt.log)
 	}
@@ -121,18 +123,20 @@ func noSavepoint(name string) error {
 	return sqlerr.New("3B001", "savepoint %q does not exist", name)
 }
 
-func (t *txn) rollbackTo(name string, set *settings) error {
+// rollbackTo goes back to a savepoint, which stays; the caller does so with the settings it returns.
+func (t *txn) rollbackTo(name string) (settings map[string]string, err error) {
 	i := t.find(name)
 	if i < 0 {
-		return noSavepoint(name)
+		return nil, noSavepoint(name)
 	}
 	s := t.saves[i]
 	t.saves = t.saves[:i+1]
 	for id, tt := range t.tables {
 		tt.rollbackTo(s.lens[id])
 	}
-	set.vals = maps.Clone(s.settings)
-	return nil
+	t.local = maps.Clone(s.local)
+	t.readOnly = s.readOnly
+	return s.settings, nil
 }
 
 func (t *txn) release(name string) error {
@@ -144,11 +148,16 @@ func (t *txn) release(name string) error {
 	return nil
 }
 
-// commit hands the transaction's changes over in one epoch and waits for it.
-// It returns that epoch, 0 if nothing was written.
-func (t *txn) commit(ctx context.Context, db *DB, wait bool) (storage.Epoch, error) {
+// order returns the tables that the transaction has changed, in the order in which they are locked.
+func (t *txn) order() []*txnTable {
 	order := slices.SortedFunc(maps.Values(t.tables), func(a, b *txnTable) int { return cmp.Compare(a.rel.ID, b.rel.ID) })
-	order = slices.DeleteFunc(order, func(tt *txnTable) bool { return len(tt.base) == 0 })
+	return slices.DeleteFunc(order, func(tt *txnTable) bool { return len(tt.base) == 0 })
+}
+
+// commit hands the transaction's changes over in one epoch. It returns that
+// epoch, 0 if nothing was written.
+func (t *txn) commit(ctx context.Context, db *DB) (storage.Epoch, error) {
+	order := t.order()
 	if len(order) == 0 {
 		return 0, nil
 	}

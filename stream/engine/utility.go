@@ -221,10 +221,12 @@ func (s *Session) transaction(ctx context.Context, t *ast.TransactionStmt) (*Res
 		case ast.TransactionStmtKind_TRANS_STMT_RELEASE:
 			return done("RELEASE"), s.tx.release(t.SavepointName)
 		}
-		if err := s.tx.txn.rollbackTo(t.SavepointName, s.set); err != nil {
+		settings, err := s.tx.txn.rollbackTo(t.SavepointName)
+		if err != nil {
 			return nil, err
 		}
-		s.tx.failed, s.style = false, nil
+		s.restoreSettings(settings)
+		s.tx.failed = false
 		return done("ROLLBACK"), nil
 	}
 	return nil, sqlerr.Unsupported("two-phase commit")
