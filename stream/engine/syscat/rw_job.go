@@ -131,7 +131,7 @@ func fragmentColumns(more map[string]column[jobFragment]) map[string]column[jobF
 			}
 			return types.NewInt(int64(f.Parallelism))
 		}),
-		"node_kinds":      datum(func(f *jobFragment) types.Datum { return texts(types.Varchar, f.Kinds) }),
+		"node_kinds": datum(func(f *jobFragment) types.Datum { return texts(types.Varchar, f.Kinds) }),
 	}
 	for n, c := range more {
 		m[n] = c
