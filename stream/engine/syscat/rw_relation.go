@@ -108,6 +108,8 @@ func rwSources() map[string]source {
 				}
 				return texts(types.Varchar, names)
 			}),
+			"format":      datum(func(c **class) types.Datum { return text(strings.ToUpper(option((*c).rel, "format"))) }),
+			"row_encode":  datum(func(c **class) types.Datum { return text(strings.ToUpper(option((*c).rel, "encode"))) }),
 			"append_only": boolean(func(**class) bool { return true }),
 		}, catalog.Source),
 		"rw_catalog.rw_sinks": rwTable(map[string]column[*class]{
