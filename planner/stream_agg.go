@@ -81,8 +81,9 @@ func ignoresRepeats(f *expr.AggFunc) bool {
 }
 
 // valuesTable keeps the sorted inputs of an aggregate that cannot take a value back:
-// by the call's own order where it has one, the greatest first for max. Of a
-// DISTINCT call each value is there once, whichever row it came from.
+// by the call's own order where it has one, the greatest first for max. Where repeats
+// make no difference each value is there once, with the number of rows that have it;
+// of a DISTINCT call each value is there once, whichever row it came from.
 func valuesTable(i int, in *plan.Props, group []int, g expr.Agg, dist []int) *plan.TableDesc {
 	cols := slices.Clone(group)
 	desc := make([]bool, len(cols))
@@ -91,18 +92,24 @@ func valuesTable(i int, in *plan.Props, group []int, g expr.Agg, dist []int) *pl
 			cols, desc = append(cols, c), append(desc, d)
 		}
 	}
-	for _, o := range g.Order {
-		add(o.Col, o.Desc)
+	counted := ignoresRepeats(g.Fn)
+	if !counted {
+		for _, o := range g.Order {
+			add(o.Col, o.Desc)
+		}
 	}
 	for _, c := range g.Args {
 		add(c, g.Fn.Name == "max")
 	}
-	if !g.Distinct {
+	if !g.Distinct && !counted {
 		for _, c := range in.Key {
 			add(c, false)
 		}
 	}
 	t := table(fmt.Sprintf("HashAggValues%d", i), in.Schema, cols, upTo(len(cols)), dist)
+	if counted {
+		also(t, "count", types.Int8)
+	}
 	if slices.Contains(desc, true) {
 		t.Desc = desc
 	}

@@ -8,19 +8,14 @@ import (
 	"streamdb/sql/chunk"
 	"streamdb/sql/expr"
 	"streamdb/sql/types"
-	"streamdb/storage"
 )
 
-// bestValues bounds the distinct values that min and max remember of a group, and
-// bestRows the rows that are read to find them.
-const (
-	bestValues = 16
-	bestRows   = 256
-)
+// bestValues bounds the values that min and max remember of a group.
+const bestValues = 16
 
-// An extreme is min or max over rows that may be deleted. The table has all
-// values, best first; memory has the best few of each group with their numbers, so
-// that the table is read only when all of them have been deleted.
+// An extreme is min or max over rows that may be deleted. The table counts all
+// values, best first; memory has the best few of each group, so that the table is
+// read only when all of them have gone.
 type extreme[T any] struct {
 	*valueTable
 	arg   int
@@ -35,12 +30,9 @@ type extreme[T any] struct {
 // worse than the last of them, and all values of the group if complete.
 type best[T any] struct {
 	vals     []T
-	rows     []int32 // of each value; unknown: at least one
 	complete bool
 	stale    bool // the table has to be read
 }
-
-const unknown = -1
 
 func newExtreme(env *Env, n *plan.StreamHashAgg, a expr.Agg, t *plan.TableDesc, groups func() []chunk.Column) aggregate {
 	typ := n.In[0].Props().Schema[a.Args[0]].Type
@@ -102,17 +94,18 @@ func (x *extreme[T]) update(groups []int32, in *chunk.Chunk) error {
 		in, groups = in.Gather(sel), gs
 		v = chunk.Of[T](in.Cols[x.arg])
 	}
-	if err := x.write(in); err != nil {
+	changed, err := x.counts.update(in)
+	if err != nil {
 		return err
 	}
-	for i, g := range groups {
-		b := &x.best[g]
+	for _, i := range changed {
+		b := &x.best[groups[i]]
 		switch {
 		case b.stale:
-		case in.Op(i) == chunk.Insert:
+		case in.Op(int(i)) == chunk.Insert:
 			b.insert(v.Data[i], x.order)
-		case !b.delete(v.Data[i], x.order):
-			return inconsistent(x.table, "%s of group %s is deleted and was not there", describe([]chunk.Column{v}, i), describe(x.groups(), int(g)))
+		default:
+			b.delete(v.Data[i], x.order)
 		}
 	}
 	return nil
@@ -120,71 +113,46 @@ func (x *extreme[T]) update(groups []int32, in *chunk.Chunk) error {
 
 func (b *best[T]) insert(v T, order func(a, b T) int) {
 	i, found := slices.BinarySearchFunc(b.vals, v, order)
-	switch {
-	case found:
-		if b.rows[i] != unknown {
-			b.rows[i]++
-		}
-		return
-	case i == len(b.vals) && !b.complete:
+	if found || i == len(b.vals) && !b.complete {
 		return // worse than what is known
 	}
-	b.vals, b.rows = slices.Insert(b.vals, i, v), slices.Insert(b.rows, i, 1)
+	b.vals = slices.Insert(b.vals, i, v)
 	if n := len(b.vals); n > bestValues {
 		var zero T
 		b.vals[n-1] = zero
-		b.vals, b.rows, b.complete = b.vals[:n-1], b.rows[:n-1], false
+		b.vals, b.complete = b.vals[:n-1], false
 	}
 }
 
-// delete returns false if v cannot have been there.
-func (b *best[T]) delete(v T, order func(a, b T) int) bool {
-	i, found := slices.BinarySearchFunc(b.vals, v, order)
-	switch {
-	case !found:
-		return i == len(b.vals) && !b.complete
-	case b.rows[i] == unknown:
-		// Others may be equal; the values before it are known for sure.
-		b.vals, b.rows, b.complete = b.vals[:i], b.rows[:i], false
-	default:
-		if b.rows[i]--; b.rows[i] > 0 {
-			return true
-		}
-		b.vals, b.rows = slices.Delete(b.vals, i, i+1), slices.Delete(b.rows, i, i+1)
+func (b *best[T]) delete(v T, order func(a, b T) int) {
+	if i, found := slices.BinarySearchFunc(b.vals, v, order); found {
+		b.vals = slices.Delete(b.vals, i, i+1)
 	}
 	b.stale = len(b.vals) == 0 && !b.complete
-	return true
 }
 
 // refill reads the best values of a group.
 func (x *extreme[T]) refill(slot int32) error {
 	b := best[T]{complete: true}
-	col := []chunk.Column{chunk.New(x.typ, bestRows)}
-	v := chunk.Of[T](col[0])
-	p := x.prefix(slot)
-	for kv, err := range x.table.Scan(p, storage.NextPrefix(p)) {
+	values, err := x.scan(slot)
+	if err != nil {
+		return err
+	}
+	col := []chunk.Column{chunk.New(x.typ, bestValues+1)}
+	for kv, err := range values {
 		if err == nil {
 			err = x.read.Decode(kv.Key, kv.Val, col)
 		}
 		if err != nil {
 			return err
 		}
-		n := len(b.vals)
-		last := v.Data[len(v.Data)-1]
-		if n > 0 && x.order(b.vals[n-1], last) == 0 {
-			b.rows[n-1]++
-		} else if n == bestValues {
+		if col[0].Len() > bestValues {
 			b.complete = false
-			break
-		} else {
-			b.vals, b.rows = append(b.vals, last), append(b.rows, 1)
-		}
-		if len(v.Data) == bestRows {
-			b.complete = false
-			b.rows[len(b.rows)-1] = unknown
 			break
 		}
 	}
+	vals := chunk.Of[T](col[0]).Data
+	b.vals = vals[:min(len(vals), bestValues):min(len(vals), bestValues)]
 	x.best[slot] = b
 	return nil
 }
@@ -208,11 +176,9 @@ func (x *extreme[T]) save(dst []byte, _ int32) []byte { return dst }
 func (x *extreme[T]) load(slot int32, b []byte, value chunk.Column) ([]byte, error) {
 	x.best[slot] = best[T]{complete: value.Null(0)}
 	if v := chunk.Of[T](value); !v.Null(0) {
-		x.best[slot].vals, x.best[slot].rows = []T{v.Data[0]}, []int32{unknown}
+		x.best[slot].vals = []T{v.Data[0]}
 	}
 	return b, nil
 }
 
 func (x *extreme[T]) reset(slot int32) { x.best[slot] = best[T]{complete: true} }
-
-func (x *extreme[T]) commit(e storage.Epoch) error { return x.table.Commit(e) }

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"iter"
+
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
 	"streamdb/sql/expr"
@@ -9,7 +11,7 @@ import (
 )
 
 // A valueTable holds the inputs of an aggregate that cannot undo a delete, sorted
-// as it needs them: group, order, arguments, the input's stream key.
+// as it needs them: group, order, arguments, the input's stream key; or group, arguments, and their number.
 type valueTable struct {
 	table  *storage.StateTable
 	codec  *storage.Codec
@@ -17,6 +19,7 @@ type valueTable struct {
 	args   []int                 // position of each argument
 	groups func() []chunk.Column // the groups' columns by slot
 	read   *storage.Decoder
+	counts *valueCounts // one row a value, not one an input row; nil: not so
 	buf    []byte
 }
 
@@ -33,14 +36,15 @@ func newValueTable(env *Env, n *plan.StreamHashAgg, a expr.Agg, t *plan.TableDes
 		l.add(in, o.Col, o.Desc)
 	}
 	v := &valueTable{groups: groups}
-	if a.Distinct {
+	counted := countedValues(a)
+	if a.Distinct || counted {
 		// Equal arguments are one value, whichever rows they come from.
 		for _, c := range a.Args {
 			v.args = append(v.args, l.add(in, c, false))
 		}
 	}
 	key := len(l.source)
-	if !a.Distinct {
+	if !a.Distinct && !counted {
 		for _, c := range n.In[0].Props().Key {
 			l.add(in, c, false)
 		}
@@ -50,6 +54,12 @@ func newValueTable(env *Env, n *plan.StreamHashAgg, a expr.Agg, t *plan.TableDes
 		}
 	}
 	v.source = l.source
+	if counted {
+		v.counts = newValueCounts(env, t, &l)
+		v.table, v.codec = v.counts.table, v.counts.table.Codec()
+		v.read = v.codec.NewDecoder(v.args)
+		return v
+	}
 	v.table = env.Store.Table(stateDesc(t, env.vnodeCount(), l.schema, l.source, key, l.desc[:key]), env.Vnodes)
 	v.codec = v.table.Codec()
 	v.read = v.codec.NewDecoder(v.args)
@@ -58,6 +68,10 @@ func newValueTable(env *Env, n *plan.StreamHashAgg, a expr.Agg, t *plan.TableDes
 
 // write applies rows of the aggregate's input.
 func (v *valueTable) write(in *chunk.Chunk) error {
+	if v.counts != nil {
+		_, err := v.counts.update(in)
+		return err
+	}
 	c := &chunk.Chunk{Ops: in.Ops, N: in.N, Cols: make([]chunk.Column, len(v.source))}
 	for i, s := range v.source {
 		if s < 0 {
@@ -67,6 +81,24 @@ func (v *valueTable) write(in *chunk.Chunk) error {
 		c.Cols[i] = in.Cols[s]
 	}
 	return v.table.WriteChunk(c)
+}
+
+// scan ranges over the values of a group.
+func (v *valueTable) scan(slot int32) (iter.Seq2[storage.KV, error], error) {
+	if v.counts != nil {
+		if err := v.counts.flush(); err != nil {
+			return nil, err
+		}
+	}
+	p := v.prefix(slot)
+	return v.table.Scan(p, storage.NextPrefix(p)), nil
+}
+
+func (v *valueTable) commit(e storage.Epoch) error {
+	if v.counts != nil {
+		return v.counts.commit(e)
+	}
+	return v.table.Commit(e)
 }
 
 // prefix is what the keys of a group start with.
@@ -92,7 +124,11 @@ type replayed struct {
 }
 
 func newReplayed(env *Env, n *plan.StreamHashAgg, a expr.Agg, args []types.Type, t *plan.TableDesc, groups func() []chunk.Column) *replayed {
-	return &replayed{valueTable: newValueTable(env, n, a, t, a.Order, groups), agg: a, types: args, size: env.chunkSize()}
+	order := a.Order
+	if countedValues(a) {
+		order = nil // makes no difference to it
+	}
+	return &replayed{valueTable: newValueTable(env, n, a, t, order, groups), agg: a, types: args, size: env.chunkSize()}
 }
 
 func (x *replayed) grow(n int) {
@@ -133,8 +169,11 @@ func (x *replayed) compute(slot int32) (chunk.Column, error) {
 	}
 	add := func() error { return acc.Update(make([]int32, n), nil, nil, args) }
 	fresh()
-	p := x.prefix(slot)
-	for kv, err := range x.table.Scan(p, storage.NextPrefix(p)) {
+	values, err := x.scan(slot)
+	if err != nil {
+		return nil, err
+	}
+	for kv, err := range values {
 		if err == nil {
 			err = x.read.Decode(kv.Key, kv.Val, args)
 		}
@@ -163,5 +202,3 @@ func (x *replayed) load(slot int32, b []byte, value chunk.Column) ([]byte, error
 }
 
 func (x *replayed) reset(slot int32) { x.cached[slot], x.stale[slot] = nil, false }
-
-func (x *replayed) commit(e storage.Epoch) error { return x.table.Commit(e) }
