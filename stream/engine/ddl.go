@@ -417,8 +417,16 @@ func errCreationCanceled(rel *catalog.Relation) error {
 	return sqlerr.New(sqlerr.QueryCanceled, "creation of %q was cancelled", rel.Name)
 }
 
+// atOnce tells, inside a transaction block, that a statement is not a part of it.
+func (s *Session) atOnce(what string) {
+	if s.tx.explicit() && s.tx.implicit == 0 {
+		s.notice("WARNING", sqlerr.New("01000", "%s takes effect at once; ROLLBACK does not undo it", what))
+	}
+}
+
 // createTable is CREATE TABLE.
 func (s *Session) createTable(ctx context.Context, stmt parser.Statement, c creation) (*Result, error) {
+	s.atOnce("CREATE TABLE")
 	if skip, err := s.place(&c); err != nil || skip {
 		return done("CREATE TABLE"), err
 	}
@@ -447,6 +455,7 @@ func (s *Session) createTable(ctx context.Context, stmt parser.Statement, c crea
 
 // createView is CREATE [OR REPLACE] VIEW.
 func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.ViewStmt) (*Result, error) {
+	s.atOnce("CREATE VIEW")
 	c := rangeVarCreation(v.View, false)
 	db := s.db
 	if v.Replace && c.schema == "" {
@@ -490,7 +499,14 @@ func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.
 	}
 	db.ddl.Lock()
 	defer db.ddl.Unlock()
+	if cur := db.Catalog().Any(c.schema, c.name); cur != old {
+		return nil, sqlerr.New(sqlerr.DuplicateTable, "relation %q already exists", c.name).At(c.pos)
+	}
 	if old != nil {
+		if by := db.readByJob(old); by != nil && rel.Definition != old.Definition {
+			return nil, sqlerr.Unsupported("CREATE OR REPLACE VIEW of %q, which the %s %q reads,", c.name, kindName(by.Kind), by.Name).At(c.pos).
+				WithHint("Drop that first and create it again afterwards.")
+		}
 		rel.ID = old.ID
 	} else {
 		rel.ID = db.newIDs(1)
@@ -499,6 +515,19 @@ func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.
 		return nil, err
 	}
 	return done("CREATE VIEW"), nil
+}
+
+// readByJob finds a relation with a job that reads a view, directly or through other views; nil: there is none.
+func (db *DB) readByJob(v *catalog.Relation) *catalog.Relation {
+	for _, d := range db.Catalog().Dependents(v.ID) {
+		if d.Kind != catalog.View {
+			return d
+		}
+		if by := db.readByJob(d); by != nil {
+			return by
+		}
+	}
+	return nil
 }
 
 // viewColumns binds a view's query for its columns and what it reads.
@@ -557,16 +586,14 @@ func (s *Session) createMaterializedView(ctx context.Context, stmt parser.Statem
 		return nil, sqlerr.Unsupported("EMIT ON WINDOW CLOSE").At(stmt.Clauses.EmitOnWindowClose.Pos)
 	}
 	text, offset := parser.DefiningQuery(&stmt)
-	if names := v.Into.ColNames; len(names) > 0 {
-		cols, _, err := s.viewColumns(v.Query, names, true)
-		if err != nil {
-			return nil, err
-		}
-		text = "SELECT * FROM (" + text + ") AS _v(" + quotedNames(cols) + ")"
-	} else if _, _, err := s.viewColumns(v.Query, nil, true); err != nil {
+	cols, deps, err := s.viewColumns(v.Query, v.Into.ColNames, true)
+	if err != nil {
 		return nil, err
 	}
-	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.MaterializedView, Definition: text, Conflict: catalog.ConflictNone}
+	if len(v.Into.ColNames) > 0 {
+		text = "SELECT * FROM (" + text + ") AS _v(" + quotedNames(cols) + ")"
+	}
+	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.MaterializedView, Definition: text, DependsOn: deps, Conflict: catalog.ConflictNone}
 	if err := s.takeOptions(rel, with); err != nil {
 		return nil, err
 	}
@@ -651,6 +678,9 @@ func (s *Session) createSource(ctx context.Context, stmt parser.Statement, x *pa
 	db := s.db
 	db.ddl.Lock()
 	defer db.ddl.Unlock()
+	if db.Catalog().Any(c.schema, c.name) != nil {
+		return nil, sqlerr.New(sqlerr.DuplicateTable, "relation %q already exists", c.name).At(c.pos)
+	}
 	rel.ID = db.newIDs(1)
 	if err := db.change([]*catalog.Relation{rel}, nil, nil); err != nil {
 		return nil, err
@@ -674,7 +704,15 @@ func (s *Session) createSink(ctx context.Context, stmt parser.Statement, x *pars
 	if x.From != nil {
 		text = "SELECT * FROM " + qualified(x.From)
 	}
-	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.Sink, Definition: text, Conflict: catalog.ConflictNone}
+	q, err := parser.ParseQuery(text)
+	if err != nil {
+		return nil, err
+	}
+	_, deps, err := s.viewColumns(q.Node, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.Sink, Definition: text, DependsOn: deps, Conflict: catalog.ConflictNone}
 	if err := s.takeOptions(rel, x.With); err != nil {
 		return nil, err
 	}

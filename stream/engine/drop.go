@@ -184,6 +184,11 @@ func (s *Session) dropStmt(ctx context.Context, d *ast.DropStmt) (*Result, error
 
 func (s *Session) dropSchema(name string, ifExists, cascade bool) error {
 	db := s.db
+	if err := s.notInBlock("DROP SCHEMA"); err != nil {
+		return err
+	}
+	db.ddl.Lock()
+	defer db.ddl.Unlock()
 	cat := db.Catalog()
 	if !cat.HasSchema(name) {
 		if ifExists {
@@ -195,8 +200,6 @@ func (s *Session) dropSchema(name string, ifExists, cascade bool) error {
 	if slices.Contains(systemSchemas, name) {
 		return sqlerr.New(sqlerr.DependentObjects, "cannot drop schema %s because it is required by the database system", name)
 	}
-	db.ddl.Lock()
-	defer db.ddl.Unlock()
 	var roots []*catalog.Relation
 	for _, r := range cat.Relations() {
 		if r.Schema == name {

@@ -43,7 +43,8 @@ type Session struct {
 	cancel  context.CancelCauseFunc // of the running statement; nil: idle
 	ctx     context.Context         // of the running statement
 
-	statement uint64 // number of the newest statement
+	statement uint64      // number of the newest statement
+	idle      *time.Timer // ends the session if it stays idle inside a transaction block; nil: nothing does
 }
 
 // A txState is where a session is with respect to transactions.
@@ -103,6 +104,12 @@ const DefaultDatabase = "dev"
 
 // Close rolls back what is open and forgets the session.
 func (s *Session) Close() {
+	s.mu.Lock()
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	s.mu.Unlock()
 	s.tx = txState{}
 	for _, c := range s.cursors {
 		c.close()
@@ -384,6 +391,10 @@ func (s *Session) guard(ctx context.Context, text string) (context.Context, func
 	}
 	begin := s.db.clock.Now()
 	s.mu.Lock()
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
 	s.statement++
 	id := s.statement
 	s.running, s.since, s.cancel, s.ctx = text, begin, cancel, ctx
@@ -395,11 +406,29 @@ func (s *Session) guard(ctx context.Context, text string) (context.Context, func
 		s.mu.Lock()
 		if s.statement == id { // an earlier one's result may be closed later
 			s.running, s.cancel = "", nil
+			s.watchIdle(id)
 		}
 		s.mu.Unlock()
 		cancel(nil)
 		s.db.metrics.QuerySeconds.Observe(s.db.clock.Now().Sub(begin).Seconds())
 	}
+}
+
+// watchIdle ends the session if no statement follows the newest one, with number
+// id, inside a transaction block for as long as the setting allows. The caller holds mu.
+func (s *Session) watchIdle(id uint64) {
+	d := s.set.duration("idle_in_transaction_session_timeout")
+	if d == 0 || s.o.Terminate == nil || !s.tx.explicit() || s.tx.implicit > 0 {
+		return
+	}
+	s.idle = time.AfterFunc(d, func() {
+		s.mu.Lock()
+		still := s.statement == id && s.running == "" && s.idle != nil
+		s.mu.Unlock()
+		if still {
+			s.o.Terminate(sqlerr.New("25P03", "terminating connection due to idle-in-transaction timeout"))
+		}
+	})
 }
 
 // cause turns the error of an interrupted statement into the reason it was interrupted for.

@@ -159,7 +159,9 @@ func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Gra
 	}
 	j, err := m.build(rel, g, parallelism)
 	if err == nil {
-		err = m.connect(j)
+		if err = m.connect(j); err != nil {
+			j.cancel(err)
+		}
 	}
 	if err != nil {
 		m.mu.Unlock()
@@ -206,20 +208,24 @@ type Restored struct {
 	Parallelism int
 }
 
-// Restore starts the given jobs, upstream ones first, all with one barrier. Those
-// whose actors have stopped before that barrier is committed are not waited for.
-func (m *Manager) Restore(ctx context.Context, all []Restored) error {
+// Restore starts the given jobs, upstream ones first, all with one barrier. A job
+// that cannot be built does not run, and neither do those that read it. stage, with
+// why those did not start, adds to that barrier's epoch.
+func (m *Manager) Restore(ctx context.Context, all []Restored, stage func(e storage.Epoch, failed map[catalog.ID]error)) error {
 	m.mu.Lock()
-	cmd := Command{}
+	failed := map[catalog.ID]error{}
+	cmd := Command{Stage: func(e storage.Epoch) { stage(e, failed) }}
 	var started []*Job
 	for _, r := range all {
 		j, err := m.build(r.Rel, r.Graph, r.Parallelism)
 		if err == nil {
-			err = m.connect(j)
+			if err = m.connect(j); err != nil {
+				j.cancel(err)
+			}
 		}
 		if err != nil {
-			m.mu.Unlock()
-			return fmt.Errorf("restore %q: %w", r.Rel.Name, err)
+			failed[r.Rel.ID] = err
+			continue
 		}
 		for _, l := range j.ups {
 			up := m.jobs[l.up.Rel]
@@ -235,9 +241,6 @@ func (m *Manager) Restore(ctx context.Context, all []Restored) error {
 		m.launch(j)
 	}
 	m.mu.Unlock()
-	if len(started) == 0 {
-		return nil
-	}
 	e, err := m.coord.Submit(ctx, cmd)
 	if err != nil {
 		return err
