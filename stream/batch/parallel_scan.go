@@ -98,6 +98,9 @@ func (p *parallelScan) Next(ctx context.Context) (*chunk.Chunk, error) {
 	for p.at < len(p.spans) {
 		select {
 		case r := <-p.workers[p.at%len(p.workers)]:
+			if r.err != nil {
+				p.at = len(p.spans)
+			}
 			if r.c != nil || r.err != nil {
 				return r.c, r.err
 			}
