@@ -145,7 +145,7 @@ type (
 		NullSafe              []bool
 		Cond                  expr.Expr // over left ++ right; nil: none
 		Output                []int
-		LeftState, RightState *TableDesc // key: join key ++ stream key of the input
+		LeftState, RightState *TableDesc // key: join key ++ stream key of the input. Many rows of a key may be packed into one entry
 		// Degree tables count matches of each row; nil where the join kind needs none.
 		LeftDegree, RightDegree *TableDesc
 	}

@@ -65,7 +65,7 @@ func TestCancel(t *testing.T) {
 				reason := errors.New("canceled for a test")
 				ctx, cancel := context.WithCancelCause(context.Background())
 				var at time.Time
-				time.AfterFunc(60*time.Millisecond, func() { at = time.Now(); cancel(reason) })
+				time.AfterFunc(30*time.Millisecond, func() { at = time.Now(); cancel(reason) })
 				for err == nil {
 					var c *chunk.Chunk
 					c, err = it.Next(ctx)

@@ -52,7 +52,7 @@ func joinNaive(kind plan.JoinKind, left, right []types.Row, nl, nr int, on func(
 }
 
 func TestJoin(t *testing.T) {
-	seeds(t, 200, func(t *testing.T, rnd *rand.Rand) {
+	seeds(t, 120, func(t *testing.T, rnd *rand.Rand) {
 		r := newRig(t)
 		keys := randomTypes(rnd, rnd.IntN(3))
 		lt, rt := append(keys[:len(keys):len(keys)], types.Int4), append([]types.Type{types.Int4}, keys...)

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"iter"
+	"runtime"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
@@ -58,7 +59,11 @@ type scan struct {
 }
 
 func newScan(n *plan.Scan, env *Env) (Iterator, error) {
-	return &scan{access: env.accessOf(n), env: env, plan: n, over: env.overlayOf(n)}, nil
+	s := &scan{access: env.accessOf(n), env: env, plan: n, over: env.overlayOf(n)}
+	if n.Ranges == nil && s.over == nil && s.desc.Vnodes > 1 && len(s.desc.Dist) > 0 && runtime.GOMAXPROCS(0) > 1 {
+		return &parallelScan{access: s.access, snap: env.Snap, cols: n.Cols, size: env.ChunkSize}, nil
+	}
+	return s, nil
 }
 
 func (s *scan) Next(ctx context.Context) (*chunk.Chunk, error) {

@@ -13,6 +13,7 @@ import (
 	"streamdb/sql/expr"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
+	"streamdb/storage"
 )
 
 // copyAtomic is how many rows a COPY outside a transaction block still hands over
@@ -344,7 +345,7 @@ func (c *copyIn) hand(ctx context.Context) error {
 	}
 	if s.tx.explicit() {
 		tt := s.tx.table(db, c.rel)
-		return c.check(ctx, &tableView{w: tt.w, over: tt.over}, func(set *changeSet) error {
+		return c.check(ctx, &tableView{w: tt.w, over: tt.over}, true, func(set *changeSet) error {
 			s.tx.wrote = true
 			if set.insKeys == nil {
 				set.insKeys, set.insVals = encodeKeys(tt.w.codec, set.ins), encodeVals(tt.w.codec, set.ins)
@@ -365,7 +366,7 @@ func (c *copyIn) hand(ctx context.Context) error {
 	if c.stage.rows <= copyAtomic {
 		var sets []*changeSet
 		var ws []*tableWriter
-		err := c.check(ctx, v, func(set *changeSet) error {
+		err := c.check(ctx, v, true, func(set *changeSet) error {
 			sets, ws = append(sets, set), append(ws, w)
 			return nil
 		})
@@ -381,7 +382,7 @@ func (c *copyIn) hand(ctx context.Context) error {
 	}
 	if hasUserKey(c.rel) {
 		// All keys are looked at before the first row goes: a duplicate leaves nothing behind.
-		if err := c.check(ctx, v, func(*changeSet) error { return nil }); err != nil {
+		if err := c.check(ctx, v, false, nil); err != nil {
 			return err
 		}
 	}
@@ -456,8 +457,9 @@ func (c *copyIn) undo(w *tableWriter, n int64) error {
 	return err
 }
 
-// check gives every staged chunk to each, with its keys, once it is known not to collide.
-func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) error) error {
+// check looks for staged rows whose key is there already or comes twice. With keep it
+// gives every staged chunk to each, with its keys and values.
+func (c *copyIn) check(ctx context.Context, v *tableView, keep bool, each func(*changeSet) error) error {
 	snap, err := c.s.db.store.Latest()
 	if err != nil {
 		return err
@@ -468,6 +470,16 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 		v.w.prune(snap.Epoch())
 	}
 	empty := c.s.db.Rows(c.rel.ID) == 0 && len(v.w.pending) == 0 && v.over == nil
+	keyed := hasUserKey(c.rel)
+	distinct := false // the rows are known not to collide with each other
+	if keyed {
+		if distinct, err = c.ascending(ctx, v.w.codec); err != nil {
+			return err
+		}
+		if distinct && empty && !keep {
+			return nil
+		}
+	}
 	var seen *keySet
 	for rows, err := range c.stage.all() {
 		if err != nil {
@@ -477,22 +489,23 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 			return err
 		}
 		set := &changeSet{rel: c.rel, ins: []*chunk.Chunk{rows}}
-		if hasUserKey(c.rel) {
-			if seen == nil {
+		if keyed {
+			if seen == nil && !distinct {
 				seen = newKeySet(int(c.stage.rows))
 			}
 			set.insKeys = encodeKeys(v.w.codec, set.ins)
-			set.insVals = encodeVals(v.w.codec, set.ins)
+			if keep {
+				set.insVals = encodeVals(v.w.codec, set.ins)
+			}
 			dup := -1
-			ask := set.insKeys
 			for i, k := range set.insKeys {
-				if !seen.add(k) {
+				if !distinct && !seen.add(k) {
 					dup = i
 					break
 				}
 			}
 			if dup < 0 && !empty {
-				if err := v.get(ask, func(i int, val []byte) {
+				if err := v.get(set.insKeys, func(i int, val []byte) {
 					if val != nil && dup < 0 {
 						dup = i
 					}
@@ -501,14 +514,40 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 				}
 			}
 			if dup >= 0 {
-				return uniqueViolation(c.rel, v.w.codec, set.insKeys[dup], set.insVals[dup])
+				vals := encodeVals(v.w.codec, []*chunk.Chunk{rows.Slice(dup, dup+1)})
+				return uniqueViolation(c.rel, v.w.codec, set.insKeys[dup], vals[0])
 			}
+		}
+		if !keep {
+			continue
 		}
 		if err := each(set); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ascending reports whether the staged rows come in strictly ascending key order,
+// as they do from a dump or a log: then no key repeats, and nothing has to be remembered to know it.
+func (c *copyIn) ascending(ctx context.Context, codec *storage.Codec) (bool, error) {
+	var last, key []byte
+	for rows, err := range c.stage.all() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return false, err
+		}
+		for i := range rows.Len() {
+			key = codec.AppendKeyVnode(key[:0], 0, rows.Cols, i)
+			if last != nil && bytes.Compare(key, last) <= 0 {
+				return false, nil
+			}
+			last, key = key, last
+		}
+	}
+	return true, nil
 }
 
 // textLines is COPY's text format.

@@ -237,9 +237,21 @@ func encodeKeys(c *storage.Codec, rows []*chunk.Chunk) []string {
 	var out []string
 	var buf []byte
 	for _, r := range rows {
-		for i := range r.Len() {
-			buf = c.AppendKey(buf[:0], r.Cols, i)
-			out = append(out, string(buf))
+		buf = buf[:0]
+		ends := make([]int, r.Len())
+		vnodes := c.Vnodes(r.Cols, r.Len())
+		for i := range ends {
+			var v uint16
+			if vnodes != nil {
+				v = vnodes[i]
+			}
+			buf = c.AppendKeyVnode(buf, v, r.Cols, i)
+			ends[i] = len(buf)
+		}
+		all, from := string(buf), 0
+		for _, end := range ends {
+			out = append(out, all[from:end])
+			from = end
 		}
 	}
 	return out

@@ -64,7 +64,8 @@ type Env struct {
 	Seed   uint64
 
 	quotas []*quota
-	dirty  int // groups that may be dirty before they are flushed; 0: dirtyGroups
+	dirty  int      // groups that may be dirty before they are flushed; 0: dirtyGroups
+	pack   *packing // nil: defaultPacking
 }
 
 // defaultChunk is the rows of a chunk where Env does not say.
@@ -82,6 +83,13 @@ func (env *Env) dirtyGroups() int {
 		return env.dirty
 	}
 	return dirtyGroups
+}
+
+func (env *Env) packing() packing {
+	if env.pack != nil {
+		return *env.pack
+	}
+	return defaultPacking()
 }
 
 func (env *Env) vnodeCount() int { return max(1, env.VnodeCount) }

@@ -403,7 +403,11 @@ func (db *database) crash() {
 	db.open()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := db.jobs.Restore(ctx, db.restored); err != nil {
+	if err := db.jobs.Restore(ctx, db.restored, func(_ storage.Epoch, failed map[catalog.ID]error) {
+		for id, err := range failed {
+			db.t.Errorf("restore %d: %v", id, err)
+		}
+	}); err != nil {
 		db.t.Fatalf("restore: %v", err)
 	}
 	for _, t := range db.tables {

@@ -138,7 +138,12 @@ func testJoin(t *testing.T, tc joinCase, seed uint64) {
 	}
 	n := joinNode(t, tc)
 	start := func() *run {
-		x := r.start(n, 2, func(e *Env) { e.ChunkSize, e.Cache = tc.size, NewBudget(tc.budget) })
+		x := r.start(n, 2, func(e *Env) {
+			e.ChunkSize, e.Cache = tc.size, NewBudget(tc.budget)
+			if seed > 0 {
+				e.pack = smallPacking()
+			}
+		})
 		r.barrier(nil)
 		return x
 	}

@@ -47,8 +47,12 @@ func (s *joinSide) prefix(slot int32) []byte {
 func (s *joinSide) blocks(slot int32) iter.Seq2[*joinBlock, error] {
 	return func(yield func(*joinBlock, error) bool) {
 		prefix := s.prefix(slot)
-		to := storage.NextPrefix(prefix)
-		degree, stop := s.degreesFrom(prefix, to)
+		rows, err := s.scan(prefix, slot)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		degree, stop := s.degreesFrom(prefix, storage.NextPrefix(prefix))
 		defer stop()
 		b := &joinBlock{}
 		flush := func() bool {
@@ -65,7 +69,7 @@ func (s *joinSide) blocks(slot int32) iter.Seq2[*joinBlock, error] {
 			b = &joinBlock{}
 			return true
 		}
-		for kv, err := range s.table.Scan(prefix, to) {
+		for kv, err := range rows {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 
 	"streamdb/planner/plan"
@@ -14,13 +15,14 @@ import (
 // rows of some join keys.
 //
 // Invariants:
-//  1. A key that has a slot has all its rows in memory, linked from head, or is large and has none there.
+//  1. A key that has a slot has all its rows in memory, linked from head, or is large or cold and has none there.
 //  2. complete: all keys of the table have slots.
 //  3. degree[r] is the number of rows of the other side that match row r; it is
 //     kept only if degrees is there, whose absent rows mean 0.
 type joinSide struct {
 	table   *storage.StateTable
-	codec   *storage.Codec
+	codec   *storage.Codec      // of a row
+	packed  *packedRows         // holds the table's rows; nil: the table has an entry for each
 	degrees *storage.StateTable // nil: not kept
 	keys    []int               // columns of the join key
 	nulls   []bool              // per key column: NULL matches NULL
@@ -30,6 +32,9 @@ type joinSide struct {
 	head     []int32   // by slot: first row; -1: none
 	used     []uint32  // by slot
 	large    []bool    // by slot: the rows are not in memory; see join_large.go
+	cold     []bool    // by slot: nobody has asked for the rows for long: they are not in memory
+	count    []int32   // by slot: rows in memory
+	seen     []int32   // by slot: as many were there when it was last asked for
 	most     int64     // bytes that a key may take in memory; 0: no limit
 	tick     uint32
 	complete bool
@@ -54,8 +59,14 @@ type joinSide struct {
 }
 
 func newJoinSide(env *Env, in *plan.Props, keys []int, nulls []bool, state, degree *plan.TableDesc) *joinSide {
-	s := &joinSide{table: env.Store.Table(Desc(state, env.vnodeCount()), env.Vnodes), keys: keys, nulls: nulls, pk: state.Key}
-	s.codec = s.table.Codec()
+	s := &joinSide{keys: keys, nulls: nulls, pk: state.Key}
+	if packs(in, keys, degree) {
+		s.packed = newPackedRows(env, state, keys)
+		s.table, s.codec = s.packed.table, s.packed.rows
+	} else {
+		s.table = env.Store.Table(Desc(state, env.vnodeCount()), env.Vnodes)
+		s.codec = s.table.Codec()
+	}
 	s.quota, s.most = env.quota(), largeKey(env.Cache)
 	s.hits, s.misses = env.Metrics.cache(env, state.Name)
 	for _, k := range keys {
@@ -89,7 +100,7 @@ func (s *joinSide) forgetAll(schema types.Schema) {
 		s.column[c] = newCells(f.Type)
 		s.others, s.at = append(s.others, s.column[c]), append(s.at, c)
 	}
-	s.head, s.used, s.large, s.next, s.prev, s.slot, s.degree, s.stale = nil, nil, nil, nil, nil, nil, nil, nil
+	s.head, s.used, s.large, s.cold, s.count, s.seen, s.next, s.prev, s.slot, s.degree, s.stale = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // usable reports for each row whether its key may match; nil: all may.
@@ -143,6 +154,11 @@ func (s *joinSide) probe(keys []chunk.Column, n int, usable []bool) ([]int32, er
 		}
 		if slot >= 0 {
 			s.used[slot] = s.tick
+			if s.cold[slot] {
+				s.cold[slot] = false
+				fresh, row = append(fresh, slot), append(row, i)
+			}
+			s.seen[slot] = s.count[slot]
 		}
 	}
 	s.hits.Add(float64(n - len(fresh)))
@@ -166,9 +182,11 @@ func (s *joinSide) ask() error {
 func (s *joinSide) newSlot(h uint64, keys []chunk.Column, i int) int32 {
 	slot := s.index.insert(h, keys, i)
 	if int(slot) == len(s.head) {
-		s.head, s.used, s.large = append(s.head, -1), append(s.used, 0), append(s.large, false)
+		s.head, s.used, s.large, s.cold = append(s.head, -1), append(s.used, 0), append(s.large, false), append(s.cold, false)
+		s.count, s.seen = append(s.count, 0), append(s.seen, 0)
 	}
-	s.head[slot], s.used[slot], s.large[slot] = -1, s.tick, false
+	s.head[slot], s.used[slot], s.large[slot], s.cold[slot] = -1, s.tick, false, false
+	s.count[slot], s.seen[slot] = 0, 0
 	return slot
 }
 
@@ -197,35 +215,75 @@ func (s *joinSide) load(keys []chunk.Column, n int, fresh []int32, row []int) er
 	return nil
 }
 
+// loadRows is how many rows are read at once.
+const loadRows = 256
+
 func (s *joinSide) loadKey(prefix []byte, slot int32) error {
-	to := storage.NextPrefix(prefix)
-	degree, stop := s.degreesFrom(prefix, to)
+	rows, err := s.scan(prefix, slot)
+	if err != nil {
+		return err
+	}
+	degree, stop := s.degreesFrom(prefix, storage.NextPrefix(prefix))
 	defer stop()
 	before := s.size()
-	for kv, err := range s.table.Scan(prefix, to) {
-		if err != nil {
-			return err
+	truncate(s.loaded)
+	var degrees []int64
+	add := func() {
+		n := len(degrees)
+		pk, keys := project(s.loaded, s.pk), project(s.loaded, s.keys)
+		for i, h := range chunk.Hash(pk, n) {
+			if !s.index.equal(slot, keys, i) {
+				continue // equal but for what its encoding leaves out, as spaces at the end
+			}
+			s.addRow(slot, h, pk, s.loaded, i, degrees[i])
 		}
 		truncate(s.loaded)
-		if err := s.codec.Decode(kv.Key, kv.Val, s.loaded); err != nil {
+		degrees = degrees[:0]
+	}
+	for kv, err := range rows {
+		if err == nil {
+			err = s.codec.Decode(kv.Key, kv.Val, s.loaded)
+		}
+		if err != nil {
 			return err
 		}
 		d, err := degree(kv.Key)
 		if err != nil {
 			return err
 		}
-		if !s.index.equal(slot, project(s.loaded, s.keys), 0) {
-			continue // a key of another width of integer that begins alike
+		if degrees = append(degrees, d); len(degrees) < loadRows {
+			continue
 		}
-		pk := project(s.loaded, s.pk)
-		s.addRow(slot, chunk.Hash(pk, 1)[0], pk, s.loaded, 0, d)
-		if s.most > 0 && s.size()-before > s.most {
-			s.large[slot] = true
-			s.clear(slot)
+		if add(); s.tooLarge(slot, before) {
 			return nil
 		}
 	}
+	add()
+	if !s.tooLarge(slot, before) {
+		s.seen[slot] = s.count[slot]
+	}
 	return nil
+}
+
+// tooLarge reports whether a key that is being loaded takes too much memory, which it then does no more.
+func (s *joinSide) tooLarge(slot int32, before int64) bool {
+	if s.most == 0 || s.size()-before <= s.most {
+		return false
+	}
+	s.large[slot] = true
+	s.clear(slot)
+	return true
+}
+
+// scan ranges over the entries of a key's rows in the table; of rows that are packed, what would be their entries.
+func (s *joinSide) scan(prefix []byte, slot int32) (iter.Seq2[storage.KV, error], error) {
+	if s.packed == nil {
+		return s.table.Scan(prefix, storage.NextPrefix(prefix)), nil
+	}
+	if err := s.packed.written(s.index.hash[slot], s.index.columns(), int(slot)); err != nil {
+		return nil, err
+	}
+	return s.packed.scan(prefix), nil
 }
 
 // clear takes a key's rows out of memory.
@@ -252,6 +310,7 @@ func (s *joinSide) addRow(slot int32, h uint64, pk, cols []chunk.Column, i int, 
 		s.prev[first] = r
 	}
 	s.head[slot] = r
+	s.count[slot]++
 }
 
 func (s *joinSide) removeRow(r int32) {
@@ -268,6 +327,7 @@ func (s *joinSide) removeRow(r int32) {
 		s.prev[n] = s.prev[r]
 	}
 	s.stale[r] = false
+	s.count[s.slot[r]]--
 	s.rows.remove(r)
 }
 
@@ -289,7 +349,12 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 	if err := s.ask(); err != nil {
 		return err
 	}
-	if err := s.table.WriteChunk(c); err != nil {
+	n := c.Len()
+	keys := project(c.Cols, s.keys)
+	slots := make([]int32, n)
+	h := chunk.Hash(keys, n)
+	s.index.lookup(keys, h, slots)
+	if err := s.write(c, h, slots); err != nil {
 		return err
 	}
 	if s.degrees != nil {
@@ -297,11 +362,11 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 			return err
 		}
 	}
-	n := c.Len()
-	keys, pk := project(c.Cols, s.keys), project(c.Cols, s.pk)
-	slots := make([]int32, n)
-	h := chunk.Hash(keys, n)
-	s.index.lookup(keys, h, slots)
+	// The rest is about what is in memory.
+	if !slices.ContainsFunc(slots, s.inMemory) {
+		return nil
+	}
+	pk := project(c.Cols, s.pk)
 	hp := chunk.Hash(pk, n)
 	var idle []int32 // keys that have lost their last row
 	for i, slot := range slots {
@@ -310,7 +375,7 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 				continue // nobody has asked for the key
 			}
 		}
-		if slot >= 0 && s.large[slot] {
+		if slot >= 0 && !s.inMemory(slot) {
 			continue
 		}
 		if c.Op(i) == chunk.Insert {
@@ -321,6 +386,10 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 				return inconsistent(s.table, "row %s comes and is there already", describe(c.Cols, i))
 			}
 			s.addRow(slot, hp[i], pk, c.Cols, i, matches[i])
+			if s.packed != nil && s.count[slot] > max(s.packed.size.cold, 4*s.seen[slot]) {
+				s.cold[slot] = true
+				s.clear(slot)
+			}
 			continue
 		}
 		r := int32(-1)
@@ -336,12 +405,25 @@ func (s *joinSide) apply(c *chunk.Chunk, usable []bool, matches []int64) error {
 		}
 	}
 	for _, slot := range idle {
-		if s.head[slot] == -1 {
+		if s.head[slot] == -1 && s.inMemory(slot) {
 			s.head[slot] = -2    // it may be in idle twice
 			s.index.remove(slot) // nothing to know about it
 		}
 	}
 	return nil
+}
+
+// inMemory reports whether a key's rows are in memory, or would be if it had any.
+func (s *joinSide) inMemory(slot int32) bool {
+	return slot < 0 && s.complete || slot >= 0 && !s.large[slot] && !s.cold[slot]
+}
+
+// write makes a chunk's changes in the table. h are the hashes of its join keys, slots their slots.
+func (s *joinSide) write(c *chunk.Chunk, h []uint64, slots []int32) error {
+	if s.packed == nil {
+		return s.table.WriteChunk(c)
+	}
+	return s.packed.write(c, h, func(i int) bool { return slots[i] < 0 && s.complete })
 }
 
 // writeDegrees writes the degrees of a chunk's rows.
@@ -434,6 +516,9 @@ func (s *joinSide) commit(e storage.Epoch) error {
 		if err := s.degrees.Commit(e); err != nil {
 			return err
 		}
+	}
+	if s.packed != nil {
+		return s.packed.commit(e)
 	}
 	return s.table.Commit(e)
 }
