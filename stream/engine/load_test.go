@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"streamdb/sql/sqlerr"
 )
 
 // loadQueries are views that are made while their inputs change.
@@ -88,3 +90,60 @@ func TestViewsMadeUnderLoad(t *testing.T) {
 }
 
 const loadTime = 2 * time.Second
+
+// Transfers between accounts by many sessions, in transactions and by single
+// statements, keep the total, in the table and in views, at every epoch.
+func TestTransfers(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	const accounts, sessions = 10, 4
+	must(t, s, fmt.Sprintf(`CREATE TABLE a (k int PRIMARY KEY, v bigint); CREATE TABLE b (k int PRIMARY KEY, v bigint); CREATE TABLE moves (who int, n int);
+		INSERT INTO a SELECT g, 100 FROM generate_series(1, %[1]d) AS g; INSERT INTO b SELECT g, 100 FROM generate_series(1, %[1]d) AS g;
+		CREATE MATERIALIZED VIEW sa AS SELECT sum(v) AS v FROM a; CREATE MATERIALIZED VIEW sb AS SELECT sum(v) AS v FROM b;
+		CREATE MATERIALIZED VIEW total AS SELECT sum(v) AS v FROM (SELECT v FROM a UNION ALL SELECT v FROM b) AS u;
+		CREATE MATERIALIZED VIEW per AS SELECT who, count(*) AS n FROM moves GROUP BY who`, accounts))
+	var wg sync.WaitGroup
+	var acked, retried [sessions]int
+	end := time.Now().Add(loadTime / 2)
+	for w := range sessions {
+		o := session(t, db)
+		r := rand.New(rand.NewPCG(7, uint64(w)))
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for time.Now().Before(end) {
+				from, to := []string{"a", "b"}[r.IntN(2)], []string{"a", "b"}[r.IntN(2)]
+				k, l := 1+r.IntN(accounts), 1+r.IntN(accounts)
+				sql := fmt.Sprintf(`BEGIN; UPDATE %s SET v = v - 1 WHERE k = %d; SAVEPOINT x; UPDATE %s SET v = v + 50 WHERE k = %d; ROLLBACK TO x;
+					UPDATE %s SET v = v + 1 WHERE k = %d; INSERT INTO moves VALUES (%d, 1); COMMIT`, from, k, to, l, to, l, w)
+				if r.IntN(3) == 0 {
+					sql = fmt.Sprintf(`UPDATE %[1]s SET v = v + CASE WHEN k = %[2]d THEN 1 ELSE -1 END WHERE k IN (%[2]d, %[3]d)`, from, k, k%accounts+1)
+				}
+				_, err := query(context.Background(), o, sql)
+				switch {
+				case err == nil:
+					if sql[0] == 'B' {
+						acked[w]++
+					}
+				case sqlerr.Code(err) == sqlerr.SerializationFailure:
+					retried[w]++
+					if o.Status() != 'I' {
+						t.Errorf("status %c after a failed COMMIT", o.Status())
+					}
+				default:
+					t.Errorf("%s: %v", sql, err)
+					return
+				}
+			}
+		}()
+	}
+	for time.Now().Before(end) {
+		want(t, s, `SELECT (SELECT sum(v) FROM a) + (SELECT sum(v) FROM b), (SELECT v FROM sa) + (SELECT v FROM sb), (SELECT v FROM total)`, "2000|2000|2000")
+	}
+	wg.Wait()
+	for w, n := range acked {
+		want(t, s, fmt.Sprintf(`SELECT n FROM per WHERE who = %d`, w), fmt.Sprint(n))
+	}
+	t.Logf("%v transfers, %v retries", acked, retried)
+}
