@@ -345,7 +345,7 @@ func (c *copyIn) hand(ctx context.Context) error {
 	}
 	if s.tx.explicit() {
 		tt := s.tx.table(db, c.rel)
-		return c.check(ctx, &tableView{w: tt.w, over: tt.over}, true, func(set *changeSet) error {
+		return c.check(ctx, &tableView{w: tt.w, over: tt.over.Overlay}, true, func(set *changeSet) error {
 			s.tx.wrote = true
 			if set.insKeys == nil {
 				set.insKeys, set.insVals = encodeKeys(tt.w.codec, set.ins), encodeVals(tt.w.codec, set.ins)

@@ -147,7 +147,7 @@ func (s *Session) dmlInBlock(ctx context.Context, st plan.Statement, rel *catalo
 		return nil, err
 	}
 	defer snap.Close()
-	v := &tableView{snap: snap, w: tt.w, over: tt.over}
+	v := &tableView{snap: snap, w: tt.w, over: tt.over.Overlay}
 	c, out, err := s.changes(ctx, st, rel, rows, v, ectx)
 	if err != nil {
 		return nil, err

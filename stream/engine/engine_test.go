@@ -470,3 +470,38 @@ func TestCopyText(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// A cursor shows what was there when it was declared, whatever its transaction
+// does afterwards, and one WITH HOLD outlives it if it commits.
+func TestCursorInTransaction(t *testing.T) {
+	db := open(t, "")
+	defer db.Close()
+	s := session(t, db)
+	must(t, s, `CREATE TABLE t (k int PRIMARY KEY, v int); INSERT INTO t SELECT g, 0 FROM generate_series(1, 5000) AS g`)
+	must(t, s, `BEGIN; SAVEPOINT a; UPDATE t SET v = 1 WHERE k % 2 = 0; DELETE FROM t WHERE k = 4999; INSERT INTO t VALUES (6000, 1);
+		DECLARE c CURSOR FOR SELECT k, v FROM t ORDER BY k; DECLARE d CURSOR FOR SELECT k, v FROM t`)
+	want(t, s, `FETCH 2 FROM c`, "1|0", "2|1")
+	must(t, s, `MOVE 1 FROM d`)
+	must(t, s, `UPDATE t SET v = 2; DELETE FROM t WHERE k > 10`)
+	want(t, s, `SELECT count(*), sum(v) FROM t`, "10|20")
+	for _, c := range []string{"c", "d"} {
+		got := must(t, s, `FETCH ALL FROM `+c)
+		sum := 0
+		for _, r := range got {
+			if strings.HasSuffix(r, "|1") {
+				sum++
+			}
+		}
+		if n := len(got); n != 4998 && n != 4999 || sum != 2501 && sum != 2500 {
+			t.Errorf("cursor %s: %d rows, %d of them changed", c, n, sum)
+		}
+	}
+	must(t, s, `ROLLBACK TO a`)
+	want(t, s, `SELECT count(*), sum(v) FROM t`, "5000|0")
+	must(t, s, `COMMIT`)
+	wantCode(t, s, `FETCH 1 FROM c`, sqlerr.UndefinedCursor)
+	must(t, s, `BEGIN; DECLARE h CURSOR WITH HOLD FOR SELECT k FROM t WHERE k < 3 ORDER BY k; COMMIT; DELETE FROM t`)
+	want(t, s, `FETCH 5 FROM h`, "1", "2")
+	must(t, s, `CLOSE h; BEGIN; DECLARE h CURSOR WITH HOLD FOR SELECT 1; ROLLBACK`)
+	wantCode(t, s, `FETCH 1 FROM h`, sqlerr.UndefinedCursor)
+}

@@ -315,6 +315,12 @@ func (s *Session) endBlock(t *txn) {
 func (s *Session) rollback() {
 	if t := s.tx.txn; t != nil {
 		s.restoreSettings(t.settings)
+		for name, c := range s.cursors {
+			if c.born == t { // one WITH HOLD is held by a commit only
+				c.close()
+				delete(s.cursors, name)
+			}
+		}
 	}
 	s.closeCursors(false)
 	s.tx.txn, s.tx.failed = nil, false
@@ -375,7 +381,7 @@ func (s *Session) overlay(r *catalog.Relation) *batch.Overlay {
 		return nil
 	}
 	if tt := s.tx.tables[r.ID]; tt != nil && tt.over.Len() > 0 {
-		return tt.over
+		return tt.over.Overlay
 	}
 	return nil
 }
@@ -456,23 +462,56 @@ func (s *Session) run(ctx context.Context, n planNode, ectx *expr.Ctx, overlay f
 		snap.Close()
 		return nil, err
 	}
-	it, err := batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
+	p := &pinned{snap: snap}
+	if s.tx.explicit() {
+		overlay = p.holdOverlays(s.tx.txn, overlay)
+	}
+	p.Iterator, err = batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
 	if err != nil {
-		snap.Close()
+		p.free()
 		return nil, err
 	}
-	return &pinned{it, snap}, nil
+	return p, nil
 }
 
-// A pinned iterator keeps its snapshot open until it is closed.
+// A pinned iterator keeps its snapshot open, and what its transaction had written
+// when it began as it was, until it is closed.
 type pinned struct {
 	batch.Iterator
 	snap *storage.Snapshot
+	held []*txnOverlay
+}
+
+// holdOverlays makes an overlay function that goes on giving what overlay gives now.
+func (p *pinned) holdOverlays(t *txn, overlay func(*catalog.Relation) *batch.Overlay) func(*catalog.Relation) *batch.Overlay {
+	now := map[catalog.ID]*batch.Overlay{}
+	for id, tt := range t.tables {
+		o := overlay(tt.rel)
+		if o == tt.over.Overlay {
+			tt.over.readers++
+			p.held = append(p.held, tt.over)
+		}
+		now[id] = o
+	}
+	return func(r *catalog.Relation) *batch.Overlay {
+		if o, ok := now[r.ID]; ok {
+			return o
+		}
+		return overlay(r)
+	}
 }
 
 func (p *pinned) Close() {
 	p.Iterator.Close()
+	p.free()
+}
+
+func (p *pinned) free() {
 	p.snap.Close()
+	for _, o := range p.held {
+		o.readers--
+	}
+	p.held = nil
 }
 
 // usable says whether a relation may be read or written: its job must run.

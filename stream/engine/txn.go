@@ -33,9 +33,28 @@ type txn struct {
 type txnTable struct {
 	rel  *catalog.Relation
 	w    *tableWriter
-	over *batch.Overlay
+	over *txnOverlay
 	base map[string][]byte // key → row before the transaction first touched it; nil value: none
 	log  []txnWrite        // all writes in order, so that savepoints can go back
+}
+
+// A txnOverlay is a table's rows as the transaction has them. Cursors and portals
+// that are open go on reading it; who writes then takes a copy.
+type txnOverlay struct {
+	*batch.Overlay
+	readers int
+}
+
+// alone makes over this table's own, unread by anybody.
+func (tt *txnTable) alone() {
+	if tt.over.readers == 0 {
+		return
+	}
+	n := batch.NewOverlay()
+	for k, val := range tt.over.Scan(nil, nil) {
+		n.Put(k, val)
+	}
+	tt.over = &txnOverlay{Overlay: n}
 }
 
 type txnWrite struct {
@@ -56,7 +75,7 @@ type savepoint struct {
 func (t *txn) table(db *DB, r *catalog.Relation) *txnTable {
 	tt := t.tables[r.ID]
 	if tt == nil {
-		tt = &txnTable{rel: r, w: db.writer(r), over: batch.NewOverlay(), base: map[string][]byte{}}
+		tt = &txnTable{rel: r, w: db.writer(r), over: &txnOverlay{Overlay: batch.NewOverlay()}, base: map[string][]byte{}}
 		t.tables[r.ID] = tt
 	}
 	return tt
@@ -78,6 +97,7 @@ func (tt *txnTable) put(key string, val, base []byte, hadBase bool) {
 
 // add takes a statement's changes into the transaction.
 func (tt *txnTable) add(c *changeSet) error {
+	tt.alone()
 	delVals := encodeVals(tt.w.codec, c.dels)
 	for i, k := range c.delKeys {
 		tt.put(k, nil, delVals[i], true)
@@ -90,6 +110,9 @@ func (tt *txnTable) add(c *changeSet) error {
 
 // rollbackTo undoes the writes after the first n.
 func (tt *txnTable) rollbackTo(n int) {
+	if len(tt.log) > n {
+		tt.alone()
+	}
 	for i := len(tt.log) - 1; i >= n; i-- {
 		w := tt.log[i]
 		if w.prevSeen {
