@@ -456,12 +456,20 @@ func (s *Session) run(ctx context.Context, n planNode, ectx *expr.Ctx, overlay f
 		snap.Close()
 		return nil, err
 	}
-	it, err := batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
+	it, err := batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, Memory: s.db.queryBytes(), ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
 	if err != nil {
 		snap.Close()
 		return nil, err
 	}
 	return &pinned{it, snap}, nil
+}
+
+// queryBytes is what one query may hold before it spills; 0: batch's default.
+func (db *DB) queryBytes() int64 {
+	if db.o.MemoryLimit > 0 {
+		return max(db.o.MemoryLimit/4, 16<<20)
+	}
+	return 0
 }
 
 // A pinned iterator keeps its snapshot open until it is closed.
@@ -472,7 +480,10 @@ type pinned struct {
 
 func (p *pinned) Close() {
 	p.Iterator.Close()
-	p.snap.Close()
+	if p.snap != nil {
+		p.snap.Close()
+		p.snap = nil
+	}
 }
 
 // usable says whether a relation may be read or written: its job must run.
