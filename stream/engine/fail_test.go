@@ -178,3 +178,32 @@ func TestChurn(t *testing.T) {
 		}
 	}
 }
+
+// A view whose rows explode is cancelled within a second, whatever its actors are at.
+func TestCancelExplosion(t *testing.T) {
+	for _, q := range []string{
+		`SELECT a.k, b.k AS k2 FROM t AS a JOIN t AS b ON a.g = b.g`,
+		`SELECT count(*) AS n FROM t AS a JOIN t AS b ON a.g = b.g`,
+		`SELECT a.k, max(b.k) AS m FROM t AS a JOIN t AS b ON a.g = b.g GROUP BY a.k`,
+	} {
+		db := open(t, "")
+		s := session(t, db)
+		must(t, s, `CREATE TABLE t (k int PRIMARY KEY, g int); INSERT INTO t SELECT k, 1 FROM generate_series(1, 8000) AS k`)
+		ctx, stop := context.WithCancelCause(t.Context())
+		var begin time.Time
+		time.AfterFunc(300*time.Millisecond, func() { begin = time.Now(); stop(errCanceled) })
+		_, err := query(ctx, s, `CREATE MATERIALIZED VIEW m AS `+q)
+		took := time.Since(begin)
+		if sqlerr.Code(err) != sqlerr.QueryCanceled {
+			t.Errorf("%s: got %v", q, err)
+		} else if took > time.Second {
+			t.Errorf("%s: took %v", q, took)
+		}
+		t.Logf("%s: %v", q, took)
+		begin = time.Now()
+		must(t, s, `INSERT INTO t VALUES (0, 0)`)
+		want(t, s, `SHOW JOBS`)
+		t.Logf("insert: %v", time.Since(begin))
+		db.Close()
+	}
+}

@@ -62,6 +62,7 @@ type Manager struct {
 	coord       *Coordinator
 	actorSeq    atomic.Uint32
 	failures    sync.WaitGroup
+	leaving     sync.WaitGroup // removed jobs whose actors have not ended yet
 
 	mu      sync.Mutex
 	jobs    map[catalog.ID]*Job
@@ -256,7 +257,8 @@ type Removal struct {
 
 // Remove takes jobs down at once and forgets them. stage adds their removal to an
 // epoch: it is committed no later than the first epoch that they have no full part
-// in, so that no restart finds them with a part of an epoch missing.
+// in, so that no restart finds them with a part of an epoch missing. An actor that
+// is in the middle of something long ends later; what it seals then is not kept.
 func (m *Manager) Remove(jobs []Removal, stage func(storage.Epoch)) {
 	m.mu.Lock()
 	var gone, first []*Job
@@ -277,7 +279,7 @@ func (m *Manager) Remove(jobs []Removal, stage func(storage.Epoch)) {
 		m.down(j)
 	}
 	for _, j := range gone {
-		j.wg.Wait()
+		m.leaving.Go(j.wg.Wait)
 	}
 }
 
@@ -433,4 +435,5 @@ func (m *Manager) Close() {
 	}
 	m.coord.Close(errClosing)
 	m.failures.Wait()
+	m.leaving.Wait()
 }
