@@ -20,10 +20,12 @@ type badgerEngine struct {
 }
 
 // badgerOptions are the ones found right and fast by measurement; DESIGN.md has the reasons.
-func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
+func badgerOptions(dir string, o Options, l *badgerLog) badger.Options {
 	// A memtable that is not written to takes no memory, however large.
 	memtable, count := int64(32<<20), 2
-	switch {
+	switch memory := o.MemoryLimit; {
+	case o.smallDisk:
+		memtable = 16 << 20 // their logs must fit beside the data
 	case memory >= 1<<30:
 		memtable, count = 64<<20, 3
 	case memory >= 512<<20:
@@ -53,7 +55,7 @@ func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
 }
 
 func openBadger(dir string, o Options, l *badgerLog) (*badgerEngine, error) {
-	db, err := badger.OpenManaged(badgerOptions(dir, o.MemoryLimit, l))
+	db, err := badger.OpenManaged(badgerOptions(dir, o, l))
 	if err != nil {
 		return nil, err
 	}

@@ -133,6 +133,11 @@ func (s *Store) openDir() (mark, error) {
 	if s.lock, err = lockDir(dir); err != nil {
 		return mark{}, err
 	}
+	free, _, err := s.o.FreeSpace(dir)
+	if err != nil {
+		return mark{}, fmt.Errorf("free space of %q: %w", dir, err)
+	}
+	s.o.smallDisk = free < smallDiskBytes
 	if err := preflight(dir, s.o); err != nil {
 		return mark{}, err
 	}

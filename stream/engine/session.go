@@ -466,12 +466,20 @@ func (s *Session) run(ctx context.Context, n planNode, ectx *expr.Ctx, overlay f
 	if s.tx.explicit() {
 		overlay = p.holdOverlays(s.tx.txn, overlay)
 	}
-	p.Iterator, err = batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
+	p.Iterator, err = batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, Memory: s.db.queryBytes(), ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
 	if err != nil {
 		p.free()
 		return nil, err
 	}
 	return p, nil
+}
+
+// queryBytes is what one query may hold before it spills; 0: batch's default.
+func (db *DB) queryBytes() int64 {
+	if db.o.MemoryLimit > 0 {
+		return max(db.o.MemoryLimit/4, 16<<20)
+	}
+	return 0
 }
 
 // A pinned iterator keeps its snapshot open, and what its transaction had written
@@ -507,7 +515,10 @@ func (p *pinned) Close() {
 }
 
 func (p *pinned) free() {
-	p.snap.Close()
+	if p.snap != nil {
+		p.snap.Close()
+		p.snap = nil
+	}
 	for _, o := range p.held {
 		o.readers--
 	}
