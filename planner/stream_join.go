@@ -54,12 +54,14 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 			return c
 		})
 	}
-	switch n.Kind {
-	case plan.Left, plan.Semi, plan.Anti:
+	// Without a condition a row matches what the other side has under its key: that is its degree.
+	switch {
+	case n.On == nil:
+	case n.Kind == plan.Left, n.Kind == plan.Semi, n.Kind == plan.Anti:
 		j.LeftDegree = degreeTable("HashJoinDegreeLeft", l.Props(), j.LeftState)
-	case plan.Right:
+	case n.Kind == plan.Right:
 		j.RightDegree = degreeTable("HashJoinDegreeRight", r.Props(), j.RightState)
-	case plan.Full:
+	case n.Kind == plan.Full:
 		j.LeftDegree = degreeTable("HashJoinDegreeLeft", l.Props(), j.LeftState)
 		j.RightDegree = degreeTable("HashJoinDegreeRight", r.Props(), j.RightState)
 	}

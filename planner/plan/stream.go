@@ -146,7 +146,7 @@ type (
 		Cond                  expr.Expr // over left ++ right; nil: none
 		Output                []int
 		LeftState, RightState *TableDesc // key: join key ++ stream key of the input. Many rows of a key may be packed into one entry
-		// Degree tables count matches of each row; nil where the join kind needs none.
+		// Degree tables count matches of each row; nil where the join kind or a join without Cond needs none.
 		LeftDegree, RightDegree *TableDesc
 	}
 

@@ -18,7 +18,9 @@ import (
 // each pair meets once.
 //
 // For a side whose unmatched rows come out (or, in semi and anti joins, whose rows
-// come out by whether they have a match) it keeps each row's degree: the number of its matches.
+// come out by whether they have a match) it needs each row's degree: the number of its
+// matches. With a condition beside the keys degrees are kept; without one, a row's degree
+// is the number of rows that the other side has under its key.
 type hashJoin struct {
 	in     *stream.Inbox
 	env    *Env
@@ -62,11 +64,10 @@ func newHashJoin(env *Env, n *plan.StreamHashJoin) (*hashJoin, error) {
 				return nil, fmt.Errorf("%s: state table %s is distributed by column %d, which is not in the join key %v", operator(n), states[i].Name, d, keys)
 			}
 		}
-		if x.keepsDegrees(i) != (degrees[i] != nil) && degrees[i] == nil {
-			return nil, fmt.Errorf("%s: state table %s has no table of degrees", operator(n), states[i].Name)
-		}
-		if !x.keepsDegrees(i) {
+		if !x.needsDegrees(i) || n.Cond == nil {
 			degrees[i] = nil
+		} else if degrees[i] == nil {
+			return nil, fmt.Errorf("%s: state table %s has no table of degrees", operator(n), states[i].Name)
 		}
 		x.side[i] = newJoinSide(env, in, keys, nulls, states[i], degrees[i])
 	}
@@ -88,7 +89,7 @@ func newHashJoin(env *Env, n *plan.StreamHashJoin) (*hashJoin, error) {
 	return x, nil
 }
 
-func (x *hashJoin) keepsDegrees(side int) bool {
+func (x *hashJoin) needsDegrees(side int) bool {
 	switch x.kind {
 	case plan.Full:
 		return true
@@ -102,7 +103,7 @@ func (x *hashJoin) keepsDegrees(side int) bool {
 
 // outer reports whether rows of a side come out padded with NULLs while they have no match.
 func (x *hashJoin) outer(side int) bool {
-	return x.keepsDegrees(side) && x.kind != plan.Semi && x.kind != plan.Anti
+	return x.needsDegrees(side) && x.kind != plan.Semi && x.kind != plan.Anti
 }
 
 func (x *hashJoin) Run(ctx context.Context, emit stream.Emit) error {
@@ -150,6 +151,7 @@ type meeting struct {
 	side    int // the chunk's
 	c       *chunk.Chunk
 	matches []int64 // by row of the chunk
+	before  []int64 // by row of the chunk: the rows of its key that its side had before it; nil: not needed
 	row     []int32 // candidate pairs, in order of the chunk's rows
 	rid     []int32
 	ended   int        // rows of the chunk that are finished
@@ -167,6 +169,11 @@ func (x *hashJoin) apply(side int, c *chunk.Chunk, emit stream.Emit) error {
 		return err
 	}
 	m := &meeting{x: x, side: side, c: c, matches: make([]int64, c.Len()), emit: emit}
+	if x.cond == nil && x.needsDegrees(1-side) {
+		if m.before, err = own.before(c, slots); err != nil {
+			return err
+		}
+	}
 	var large []int32 // slots, by first row
 	byLarge := map[int32][]int32{}
 	for i, slot := range slots {
@@ -274,15 +281,20 @@ func (m *meeting) match(i, r int32) error {
 	x := m.x
 	m.matches[i]++
 	op := m.c.Op(int(i))
-	if !x.keepsDegrees(1 - m.side) {
+	if !x.needsDegrees(1 - m.side) {
 		if x.kind == plan.Semi || x.kind == plan.Anti {
 			return nil // the left row is decided when it is finished
 		}
 		return m.add(op, i, r)
 	}
-	before, err := m.addDegree(r, op.Sign())
-	if err != nil {
-		return err
+	var before int64
+	if m.before != nil {
+		before = m.before[i]
+	} else {
+		var err error
+		if before, err = m.addDegree(r, op.Sign()); err != nil {
+			return err
+		}
 	}
 	first, last := op == chunk.Insert && before == 0, op == chunk.Delete && before == 1
 	switch x.kind {

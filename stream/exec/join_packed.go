@@ -155,6 +155,18 @@ func (p *packedRows) write(c *chunk.Chunk, h []uint64, isNew func(i int) bool) e
 	return nil
 }
 
+// live is the number of rows of the key at i of keys. isNew: the table surely has none of it.
+func (p *packedRows) live(h uint64, keys []chunk.Column, i int, vnode uint16, isNew bool) (int64, error) {
+	slot := p.open.find(h, keys, i)
+	if slot < 0 {
+		var err error
+		if slot, err = p.openKey(h, keys, i, vnode, isNew); err != nil {
+			return 0, err
+		}
+	}
+	return p.tails[slot].live, nil
+}
+
 // An entry of the log is a row's key without the join key, and its value; a delete has no value.
 func appendEntry(log, key, val []byte) []byte {
 	log = binary.AppendUvarint(log, uint64(len(key)))
