@@ -20,8 +20,8 @@ help: ## list the targets
 build: ## build bin/streamdb
 	go build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/streamdb
 
-static: ## build bin/streamdb without cgo: one static binary
-	CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/streamdb
+static: ## build bin/streamdb as one static binary
+	go build -buildvcs=false -trimpath -tags netgo,osusergo -ldflags '-s -w -linkmode external -extldflags "-static" -X main.version=$(VERSION)' -o $(BIN) ./cmd/streamdb
 
 run: build ## build and serve on 127.0.0.1:4566 with data in ./data
 	$(BIN) serve --data $(DATA) --listen $(LISTEN) --http $(HTTP)

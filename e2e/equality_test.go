@@ -213,7 +213,21 @@ func (e *equality) drop() {
 // the session's own writes.
 func (e *equality) transaction() {
 	e.both("BEGIN")
-	for range 2 + e.g.N(3) {
+	saves := 0
+	for range 2 + e.g.N(5) {
+		switch x := e.g.N(10); {
+		case x < 2:
+			saves++
+			e.both(fmt.Sprintf("SAVEPOINT s%d", saves))
+		case x < 4 && saves > 0:
+			to := 1 + e.g.N(saves)
+			e.both(fmt.Sprintf("ROLLBACK TO SAVEPOINT s%d", to))
+			saves = to
+		case x < 5 && saves > 0:
+			e.both(fmt.Sprintf("RELEASE SAVEPOINT s%d", saves))
+			saves--
+		}
+		e.count()
 		e.both(e.g.Change(e.rows))
 		e.count()
 		for _, t := range e.g.Tables {

@@ -138,6 +138,8 @@ func (c *conn) bind(f *fields) (string, error) {
 	var params []types.Type
 	if st.prep != nil {
 		params = st.prep.Params
+		p.args = ownArgs(st.prep)
+		params = params[len(p.args):]
 	}
 	if err := c.bindArgs(f, name, stName, p, params); err != nil {
 		return "", err
@@ -281,7 +283,7 @@ func (c *conn) describe(f *fields) (string, error) {
 		}
 		d := &pgproto3.ParameterDescription{}
 		if st.prep != nil {
-			for _, t := range st.prep.Params {
+			for _, t := range st.prep.Params[len(ownArgs(st.prep)):] {
 				d.ParameterOIDs = append(d.ParameterOIDs, wireOID(t))
 			}
 		}

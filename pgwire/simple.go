@@ -89,10 +89,11 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 		if err != nil {
 			return err
 		}
-		if len(p.Params) > 0 {
+		args := ownArgs(p)
+		if len(args) < len(p.Params) {
 			return noParameter(stmt)
 		}
-		res, err = c.sess.Execute(ctx, p, nil)
+		res, err = c.sess.Execute(ctx, p, args)
 		return err
 	})
 	if err != nil {
@@ -113,6 +114,15 @@ func (c *conn) runText(ctx context.Context, stmt parser.Statement) (string, erro
 		}
 	}
 	return res.Tag(), nil
+}
+
+// ownArgs are arguments for the parameters that a statement keeps to itself: those of what
+// PREPARE prepares, which get their values from EXECUTE. Other statements have none of these.
+func ownArgs(p *engine.Prepared) []types.Datum {
+	if p.Stmt.Ext == nil && p.Stmt.Node.GetPrepareStmt() != nil {
+		return make([]types.Datum, len(p.Params))
+	}
+	return nil
 }
 
 // noParameter is the error for a text with parameters, of which a Query message has none.

@@ -72,7 +72,7 @@ func (c *conn) open(p *startPacket) error {
 	case c.srv.full():
 		return errTooMany
 	}
-	sess, err := db.Session(engine.SessionOptions{User: p.user, Database: p.database, Remote: c.nc.RemoteAddr().String(), Params: p.params, Notice: c.notice, Changed: c.changed})
+	sess, err := db.Session(engine.SessionOptions{User: p.user, Database: p.database, Remote: c.nc.RemoteAddr().String(), Params: p.params, Notice: c.notice, Changed: c.changed, Terminate: func(why *sqlerr.Error) { c.end(why) }})
 	if err != nil {
 		return err
 	}

@@ -20,13 +20,18 @@ type badgerEngine struct {
 }
 
 // badgerOptions are the ones found right and fast by measurement; DESIGN.md has the reasons.
-func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
-	memtable, count := int64(16<<20), 2
-	switch {
+func badgerOptions(dir string, o Options, l *badgerLog) badger.Options {
+	// A memtable that is not written to takes no memory, however large.
+	memtable, count := int64(32<<20), 2
+	switch memory := o.MemoryLimit; {
+	case o.smallDisk:
+		memtable = 16 << 20 // their logs must fit beside the data
 	case memory >= 1<<30:
 		memtable, count = 64<<20, 3
 	case memory >= 512<<20:
-		memtable, count = 32<<20, 3
+		count = 3
+	case memory > 0 && memory < 256<<20:
+		memtable = 16 << 20
 	}
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(true).
@@ -35,6 +40,10 @@ func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
 		WithMetricsEnabled(false).
 		WithMemTableSize(memtable).
 		WithNumMemtables(count).
+		WithNumLevelZeroTables(6).
+		WithNumLevelZeroTablesStall(16).
+		WithBaseLevelSize(2 * memtable). // a level less to rewrite rows in
+		WithBaseTableSize(4 << 20).
 		WithValueLogFileSize(16 << 20).
 		WithCompression(bopt.None).
 		WithBlockCacheSize(0). // blocks are read from mapped files
@@ -46,7 +55,7 @@ func badgerOptions(dir string, memory int64, l *badgerLog) badger.Options {
 }
 
 func openBadger(dir string, o Options, l *badgerLog) (*badgerEngine, error) {
-	db, err := badger.OpenManaged(badgerOptions(dir, o.MemoryLimit, l))
+	db, err := badger.OpenManaged(badgerOptions(dir, o, l))
 	if err != nil {
 		return nil, err
 	}

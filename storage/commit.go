@@ -125,6 +125,7 @@ type commitWriter struct {
 	bytes   int64
 	err     error
 	kbuf    []byte
+	warmed  byte // says nothing
 }
 
 // take takes over what was sealed and staged up to the epoch.
@@ -266,6 +267,9 @@ func (w *commitWriter) stale(key []byte, size int, yield func(write) bool) bool 
 	return ok
 }
 
+// warmAhead is how many keys are touched at once.
+const warmAhead = 32
+
 // object yields the writes of one object's layers, newest epoch first.
 func (w *commitWriter) object(layers []sealedLayer, yield func(write) bool) bool {
 	d := layers[0].d
@@ -285,7 +289,10 @@ func (w *commitWriter) object(layers []sealedLayer, yield func(write) bool) bool
 	}
 	if layers[0].l.epoch == layers[len(layers)-1].l.epoch {
 		for _, s := range layers {
-			for _, i := range s.l.sorted {
+			for n, i := range s.l.sorted {
+				if n%warmAhead == 0 {
+					w.warmed ^= s.l.warm(s.l.sorted[n:min(n+warmAhead, len(s.l.sorted))])
+				}
 				if s.l.ents[i].flags == entDeleted|entBorn {
 					continue
 				}

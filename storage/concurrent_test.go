@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -136,7 +135,7 @@ func TestConcurrentReaders(t *testing.T) {
 		if err := s.Scrub(t.Context()); err != nil {
 			t.Error(err)
 		}
-		t.Log(fmt.Sprintf("engine %T: %d views, %d MB", s.eng, s.pins.count(), s.Size()>>20))
+		t.Logf("engine %T: %d views, %d MB", s.eng, s.pins.count(), s.Size()>>20)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

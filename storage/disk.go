@@ -164,6 +164,9 @@ func (g *guard) look() error {
 	return nil
 }
 
+// smallDiskBytes of free space or less make a store keep small memtables.
+const smallDiskBytes = 1 << 30
+
 // startBytes is the free disk space without which Badger is not started: its memtables' logs.
 func startBytes(o Options) uint64 { return uint64(o.memtables() + 16<<20) }
 

@@ -3,8 +3,6 @@ package storage
 import (
 	"bytes"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 )
 
 // A layer is a table's changes of one epoch: the last value written to each key.
@@ -13,7 +11,7 @@ import (
 type layer struct {
 	epoch  Epoch
 	ents   []entry
-	slots  []uint64 // open addressing: hash's high half ‖ index+1; 0: free. Its length is a power of two
+	slots  []uint64 // open addressing by the hash's high half: high half ‖ index+1; 0: free. Its length is a power of two
 	blocks [][]byte // keys and values
 	order  *order   // of the open layer; nil until a scan needs it
 	sorted []uint32 // entries in key order, once sealed
@@ -94,7 +92,7 @@ func (l *layer) val(i uint32) []byte {
 // find returns the entry of key and true, or the slot where it belongs and false.
 func (l *layer) find(key []byte, hash uint64) (uint32, bool) {
 	mask := uint64(len(l.slots) - 1)
-	for s := hash & mask; ; s = (s + 1) & mask {
+	for s := hash >> 32 & mask; ; s = (s + 1) & mask {
 		x := l.slots[s]
 		if x == 0 {
 			return uint32(s), false
@@ -149,18 +147,32 @@ func (l *layer) put(i uint32, found bool, key []byte, hash uint64, val []byte, b
 	}
 }
 
+// grow needs no key: a slot holds the part of the hash that places it.
 func (l *layer) grow() {
 	old := l.slots
 	l.slots = make([]uint64, 2*len(old))
 	mask := uint64(len(l.slots) - 1)
-	for i := range l.ents {
-		h := xxh3.Hash(l.key(uint32(i)))
-		s := h & mask
+	for _, x := range old {
+		if x == 0 {
+			continue
+		}
+		s := x >> 32 & mask
 		for l.slots[s] != 0 {
 			s = (s + 1) & mask
 		}
-		l.slots[s] = h>>32<<32 | uint64(i+1)
+		l.slots[s] = x
 	}
+}
+
+// warm touches the keys of entries that are read next in key order, which is no
+// order in memory: so many loads at once cost little more than one. The result only keeps them.
+func (l *layer) warm(ents []uint32) (touched byte) {
+	for _, i := range ents {
+		if e := &l.ents[i]; e.klen > 0 {
+			touched ^= l.blocks[e.key>>32][uint32(e.key)]
+		}
+	}
+	return touched
 }
 
 // seal ends the layer: its entries get their order.

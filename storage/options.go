@@ -23,6 +23,8 @@ type Options struct {
 	// called from the scrub's goroutine. nil: only logged and counted.
 	OnCorrupt func(id uint32, err error)
 
+	smallDisk bool // less than smallDiskBytes were free when the store was opened
+
 	// For tests and simulation.
 	Disk      *MemDisk                                           // the memory engine's disk; nil: a new one
 	FreeSpace func(dir string) (bytes, inodes uint64, err error) // nil: ask the file system
@@ -59,7 +61,7 @@ func (o Options) withDefaults() Options {
 
 // memtables is how many bytes Badger's memtables may take.
 func (o Options) memtables() int64 {
-	b := badgerOptions("", o.MemoryLimit, nil)
+	b := badgerOptions("", o, nil)
 	return b.MemTableSize * int64(b.NumMemtables)
 }
 

@@ -53,7 +53,7 @@ func (s *Store) scrub(ctx context.Context, id uint32, pause func() error) error 
 		return nil
 	}
 	var got digest
-	snap := Snapshot{p}
+	snap := Snapshot{p, s}
 	for _, tag := range []byte{TagState, TagRows, TagIndex} {
 		x := snap.scan(Desc{Tag: tag, ID: id}, nil, nil)
 		for n := 1; x.next(); n++ {
@@ -74,7 +74,11 @@ func (s *Store) scrub(ctx context.Context, id uint32, pause func() error) error 
 			return s.corrupt(id, x.err)
 		}
 	}
-	if want.loose || got.rows == want.rows && got.bytes == want.bytes && got.sum == want.sum {
+	if want.loose {
+		return nil
+	}
+	if got.rows == want.rows && got.bytes == want.bytes && got.sum == want.sum {
+		s.vouch(id)
 		return nil
 	}
 	return s.corrupt(id, sqlerr.New(sqlerr.DataCorrupted, "object %d has %d rows (hash %016x) at epoch %d, its digest says %d (hash %016x)",
@@ -83,6 +87,9 @@ func (s *Store) scrub(ctx context.Context, id uint32, pause func() error) error 
 
 func (s *Store) corrupt(id uint32, err error) error {
 	s.m.corrupt.Inc()
+	s.mu.Lock()
+	s.unseen[id] = true
+	s.mu.Unlock()
 	s.o.Logger.Error("rows do not match their digest", "object", id, "err", err)
 	if s.o.OnCorrupt != nil {
 		s.o.OnCorrupt(id, err)
@@ -121,7 +128,6 @@ func (s *Store) background(ctx context.Context) {
 			s.o.Logger.Error("background work of the state store failed", "err", err)
 		}
 		if time.Since(compacted) > pruneEvery && s.wasteful() {
-			compacted = time.Now()
 			if err := s.eng.compact(); err != nil {
 				s.o.Logger.Error("compaction of the state store failed", "err", err)
 			}

@@ -57,6 +57,7 @@ type Store struct {
 	staged  []staged
 	digests map[uint32]digest
 	dropped map[uint32]bool
+	unseen  map[uint32]bool // objects whose digests were found at open, and no scan has confirmed yet
 	xor     uint64
 
 	stop context.CancelFunc
@@ -78,7 +79,7 @@ type staged struct {
 // Open opens the database in o.Dir and brings it to its newest whole epoch.
 func Open(o Options) (*Store, error) {
 	o = o.withDefaults()
-	s := &Store{o: o, m: newMetrics(), digests: map[uint32]digest{}, dropped: map[uint32]bool{}}
+	s := &Store{o: o, m: newMetrics(), digests: map[uint32]digest{}, dropped: map[uint32]bool{}, unseen: map[uint32]bool{}}
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, err
@@ -132,6 +133,11 @@ func (s *Store) openDir() (mark, error) {
 	if s.lock, err = lockDir(dir); err != nil {
 		return mark{}, err
 	}
+	free, _, err := s.o.FreeSpace(dir)
+	if err != nil {
+		return mark{}, fmt.Errorf("free space of %q: %w", dir, err)
+	}
+	s.o.smallDisk = free < smallDiskBytes
 	if err := preflight(dir, s.o); err != nil {
 		return mark{}, err
 	}
@@ -256,6 +262,7 @@ func (s *Store) loadDigests() error {
 		}
 		id := objectID(kv.Key)
 		s.digests[id] = d
+		s.unseen[id] = true
 		xor ^= d.mix(id)
 	}
 	if xor != s.xor {
@@ -313,6 +320,20 @@ func (s *Store) Rows(id uint32) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.digests[id].rows
+}
+
+// trusts reports whether the digest of an object may stand for its rows.
+func (s *Store) trusts(id uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.unseen[id]
+}
+
+// vouch says that a scan has found the rows of an object as its digest has them.
+func (s *Store) vouch(id uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unseen, id)
 }
 
 // Bytes is about how many bytes the keys and values of an object have.

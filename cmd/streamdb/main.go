@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,11 +54,8 @@ func newParser(c *cli, out io.Writer) (*kong.Kong, error) {
 	)
 }
 
-// fail ends the process with the reason. EX_SOFTWARE says that the store is at fault, not the command.
+// fail ends the process with the reason.
 func fail(err error) {
 	fmt.Fprintf(os.Stderr, "streamdb: %v\n", err)
-	if errors.As(err, new(storeError)) {
-		os.Exit(exitStore)
-	}
 	os.Exit(1)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"streamdb/pgwire"
+	"streamdb/sql/parser"
 	"streamdb/stream/engine"
 )
 
@@ -41,14 +42,11 @@ type serve struct {
 }
 
 const (
-	// exitStore is EX_SOFTWARE of sysexits.h: the store has failed.
+	// exitStore is the exit status when the store has failed: EX_SOFTWARE of sysexits.h.
 	exitStore = 70
 	// shutdownTime is what sessions are given to end before their connections are cut.
 	shutdownTime = 10 * time.Second
 )
-
-// A storeError is a failure of the store that ended the process.
-type storeError struct{ error }
 
 // Run serves until SIGINT or SIGTERM; a second one ends the process at once.
 func (s *serve) Run(ctx context.Context) error {
@@ -66,6 +64,7 @@ func (s *serve) run(ctx context.Context, log *slog.Logger) error {
 	}
 	raiseFileLimit(log)
 	limitMemory(int64(s.MemoryLimit), log)
+	go parser.Parse("SELECT 1") // the grammar's WebAssembly build takes seconds to load; ends by itself
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
@@ -75,7 +74,7 @@ func (s *serve) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	server := pgwire.NewServer(pgwire.Options{MaxConnections: s.MaxConnections, Logger: log, Registerer: reg})
-	failed := make(chan error, 3)
+	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }() // ends with Shutdown
 	web, err := startHTTP(s.HTTP, reg, s.Pprof, log)
 	if err != nil {
@@ -85,11 +84,9 @@ func (s *serve) run(ctx context.Context, log *slog.Logger) error {
 
 	db, err := engine.Open(ctx, engine.Options{Dir: s.Data, Store: s.Store, MemoryLimit: storeMemory(int64(s.MemoryLimit)), Reserve: int64(s.DiskReserve),
 		Parallelism: s.Parallelism, Interval: s.BarrierInterval, AcceptLoss: s.AcceptLoss, Version: version, Logger: log, Registerer: reg,
-		Fatal: func(err error) {
-			select {
-			case failed <- storeError{fmt.Errorf("the store has failed: %w", err)}:
-			default:
-			}
+		Fatal: func(err error) { // not a moment later: nothing may be acknowledged any more
+			log.Error("the store has failed", "err", err)
+			os.Exit(exitStore)
 		}})
 	if err != nil {
 		endSessions(server, log)
@@ -104,9 +101,6 @@ func (s *serve) run(ctx context.Context, log *slog.Logger) error {
 	case <-ctx.Done():
 		log.Info("shutting down")
 	case cause = <-failed:
-		if errors.As(cause, new(storeError)) {
-			return cause // nothing can be closed in order any more
-		}
 	}
 	web.ready.Store(false)
 	endSessions(server, log)

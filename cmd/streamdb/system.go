@@ -27,7 +27,7 @@ func newLogger(f *os.File, level, format string) *slog.Logger {
 	case format == "json":
 		return slog.New(slog.NewJSONHandler(f, o))
 	case err == nil && info.Mode()&fs.ModeCharDevice != 0:
-		return slog.New(tint.NewHandler(f, &tint.Options{Level: min, TimeFormat: time.TimeOnly, NoColor: os.Getenv("NO_COLOR") != ""}))
+		return slog.New(tint.NewTextHandler(f, &tint.Options{Level: min, TimeFormat: time.TimeOnly, NoColor: os.Getenv("NO_COLOR") != ""}))
 	}
 	return slog.New(slog.NewTextHandler(f, o))
 }

@@ -75,7 +75,7 @@ func (p *Postgres) start(ctx context.Context, durable bool) error {
 		return err
 	}
 	data := filepath.Join(p.dir, "data")
-	args := []string{"-D", data, "-A", "trust", "-U", "root", "--locale=C", "-E", "UTF8"}
+	args := []string{"-D", data, "-A", "trust", "-U", "root", "--locale=C.UTF-8", "-E", "UTF8"}
 	if !durable {
 		args = append(args, "--no-sync")
 	}

@@ -30,6 +30,9 @@ func (g *Gen) insert(t *Table) string {
 	if t.counter < 0 && g.Chance(0.1) {
 		return fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s", t.Name, t.Name, g.pred(t.Cols, 0))
 	}
+	if t.counter >= 0 && t.next > 1 && g.Chance(0.25) {
+		return g.upsert(t)
+	}
 	var rows []string
 	for range 1 + g.r.IntN(12) {
 		row := "(" + strings.Join(g.row(t), ", ") + ")"
@@ -39,6 +42,43 @@ func (g *Gen) insert(t *Table) string {
 		}
 	}
 	return fmt.Sprintf("INSERT INTO %s VALUES %s%s", t.Name, strings.Join(rows, ", "), g.returning(t))
+}
+
+// upsert adds rows of which some are likely to be there; no two have one key.
+func (g *Gen) upsert(t *Table) string {
+	var rows []string
+	used := map[int64]bool{}
+	for range 1 + g.r.IntN(8) {
+		values := g.row(t)
+		if g.Chance(0.7) {
+			k := g.r.Int64N(t.next)
+			if used[k] {
+				continue
+			}
+			used[k] = true
+			values[t.counter] = fmt.Sprint(k)
+		} else {
+			used[t.next-1] = true
+		}
+		rows = append(rows, "("+strings.Join(values, ", ")+")")
+	}
+	var key, sets []string
+	for i, c := range t.Cols {
+		switch {
+		case t.isKey(i):
+			key = append(key, c.Name)
+		case g.Chance(0.6):
+			sets = append(sets, fmt.Sprintf("%[1]s = %[2]s", c.Name, pick(g, "EXCLUDED."+c.Name, "EXCLUDED."+c.Name, t.Name+"."+c.Name, g.literal(c))))
+		}
+	}
+	do := "NOTHING"
+	if len(sets) > 0 && g.Chance(0.75) {
+		do = "UPDATE SET " + strings.Join(sets, ", ")
+		if g.Chance(0.3) {
+			do += fmt.Sprintf(" WHERE %s.%s IS NOT NULL", t.Name, pick(g, t.Cols...).Name)
+		}
+	}
+	return fmt.Sprintf("INSERT INTO %s VALUES %s ON CONFLICT (%s) DO %s%s", t.Name, strings.Join(rows, ", "), strings.Join(key, ", "), do, g.returning(t))
 }
 
 func (g *Gen) row(t *Table) []string {

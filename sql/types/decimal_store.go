@@ -18,7 +18,7 @@ const (
 // AppendBinary appends d's compact form for storage; ReadBinary gets it back, scale and all.
 func (d Decimal) AppendBinary(dst []byte) []byte {
 	if d.big == nil {
-		dst = binary.AppendUvarint(dst, uint64(d.scale)<<2|storedInline)
+		dst = binary.AppendUvarint(dst, uint64(d.scale)<<2+storedInline)
 		return binary.AppendVarint(dst, d.coef)
 	}
 	switch d.rank() {

@@ -80,24 +80,52 @@ func (a *agg) Next(ctx context.Context) (*chunk.Chunk, error) {
 	return nil, nil
 }
 
+// output gives the next groups. Calls that get rows only now get them a few groups
+// at a time, so that no more is in memory than comes out.
 func (a *agg) output(ctx context.Context) (*chunk.Chunk, error) {
-	to := min(a.at+a.env.ChunkSize, a.groups.n)
-	out := &chunk.Chunk{N: to - a.at}
-	for _, k := range a.groups.keys {
-		out.Cols = append(out.Cols, k.Slice(a.at, to))
+	end := min(a.at+a.env.ChunkSize, a.groups.n)
+	cols := make([]chunk.Column, len(a.calls))
+	step := end - a.at
+	for i, c := range a.calls {
+		cols[i] = chunk.New(c.fn.Typ, end-a.at)
+		if c.later != nil {
+			step = outputStep
+		}
 	}
-	for _, c := range a.calls {
-		col := chunk.New(c.fn.Typ, out.N)
-		for g := a.at; g < to; g++ {
-			if err := c.acc.Output(int32(g), col); err != nil {
+	from, fed := a.at, int64(0)
+	for a.at < end && fed < outputBytes {
+		to := min(a.at+step, end)
+		for i, c := range a.calls {
+			n, err := c.feed(ctx, int32(to))
+			if err != nil {
 				return nil, err
 			}
+			if c.grows {
+				fed += n
+			}
+			for g := a.at; g < to; g++ {
+				if err := c.acc.Output(int32(g), cols[i]); err != nil {
+					return nil, err
+				}
+				if c.grows {
+					c.acc.Reset(int32(g))
+				}
+			}
 		}
-		out.Cols = append(out.Cols, col)
+		a.at = to
 	}
-	a.at = to
+	out := &chunk.Chunk{N: a.at - from}
+	for _, k := range a.groups.keys {
+		out.Cols = append(out.Cols, k.Slice(from, a.at))
+	}
+	out.Cols = append(out.Cols, cols...)
 	return out, stopped(ctx)
 }
+
+const (
+	outputStep  = 16
+	outputBytes = 8 << 20
+)
 
 // run groups the input, or the next part.
 func (a *agg) run(ctx context.Context) error {
@@ -131,7 +159,7 @@ func (a *agg) run(ctx context.Context) error {
 	}
 	a.in.Close()
 	for _, c := range a.calls {
-		if err := c.finish(ctx, a.groups.n); err != nil {
+		if err := c.end(ctx, a.groups.n); err != nil {
 			return err
 		}
 	}
@@ -201,7 +229,7 @@ func (a *agg) add(ctx context.Context, c *chunk.Chunk) error {
 	return nil
 }
 
-// full stops taking new groups and new distinct values into memory.
+// full stops taking new groups, new distinct values and lists of values into memory.
 func (a *agg) full() error {
 	for _, c := range a.calls {
 		c.full = true
@@ -210,9 +238,6 @@ func (a *agg) full() error {
 		var err error
 		a.parts, err = a.env.partitions(a.inTypes, a.level)
 		return err
-	}
-	if a.share.held > 4*a.env.Memory { // values that aggregates themselves keep
-		return a.env.errMemory("the query's aggregation")
 	}
 	return nil
 }

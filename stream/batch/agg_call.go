@@ -11,7 +11,8 @@ import (
 
 // A call is one aggregate at work. DISTINCT calls see each argument once a group:
 // they remember what they saw, and over memory put aside what they have not seen.
-// Ordered ones see their rows at the end, sorted.
+// Ordered ones see their rows at the end, sorted. Those whose state grows with every
+// value put aside what comes over memory.
 type call struct {
 	fn    expr.Agg
 	env   *Env
@@ -25,6 +26,8 @@ type call struct {
 	by     []expr.Order
 	unique bool // rows of later that are equal in group and arguments count once
 
+	next *chunk.Chunk   // of later: to be fed
+	last []chunk.Column // of later: the row before, if unique
 	hash []uint64
 	nums []int32
 }
@@ -41,10 +44,10 @@ func newCall(env *Env, g expr.Agg, in []types.Type) *call {
 	case "array_agg", "string_agg":
 		c.grows = true
 	}
+	c.by = []expr.Order{{Col: 0}}
 	if !distinct && g.Order == nil {
 		return c
 	}
-	c.by = []expr.Order{{Col: 0}}
 	sorted := map[int]bool{}
 	for _, o := range g.Order {
 		col := len(c.typs)
@@ -92,11 +95,15 @@ func (c *call) update(ctx context.Context, nums []int32, sel []int, groups int, 
 		}
 	}
 	args := pick(in.Cols, c.fn.Args)
+	if c.grows && c.full && c.later == nil {
+		c.later = newSorter(c.env, c.by, c.typs)
+	}
 	if c.seen == nil && c.later == nil {
 		if c.grows {
 			for _, a := range args {
-				held += columnBytes(a)
+				held += columnBytes(a) / int64(in.N) * int64(len(nums))
 			}
+			held += valueBytes * int64(len(nums))
 		}
 		return held, c.acc.Update(nums, sel, nil, args)
 	}
@@ -185,31 +192,62 @@ func (c *call) rows(nums []int32, sel []int, in *chunk.Chunk) *chunk.Chunk {
 	return out
 }
 
-// finish feeds the accumulator what was left for later.
-func (c *call) finish(ctx context.Context, groups int) error {
+// valueBytes is what a value that an aggregate keeps takes besides its own bytes.
+const valueBytes = 48
+
+// listBound is how large a list may become however little memory there is: it cannot be in parts.
+const listBound = 256 << 20
+
+// end tells that all rows have come.
+func (c *call) end(ctx context.Context, groups int) error {
 	c.acc.Grow(groups)
 	if c.later == nil {
 		return nil
 	}
-	if err := c.later.done(ctx); err != nil {
-		return err
+	return c.later.done(ctx)
+}
+
+// feed gives the accumulator what was put aside of the groups below to, and returns how many bytes that was.
+func (c *call) feed(ctx context.Context, to int32) (bytes int64, err error) {
+	if c.later == nil {
+		return 0, nil
 	}
 	args := 1 + len(c.fn.Args)
-	var last []chunk.Column
 	for {
-		rows, err := c.later.Next(ctx)
-		if err != nil || rows == nil {
-			return err
+		if c.next == nil {
+			rows, err := c.later.Next(ctx)
+			if err != nil || rows == nil {
+				return bytes, err
+			}
+			if c.unique {
+				rows = rows.Gather(uniqueRows(pickKeys(rows.Cols, upTo(args)), rows.N, &c.last))
+			}
+			c.next = rows
 		}
-		if c.unique {
-			rows = rows.Gather(uniqueRows(pickKeys(rows.Cols, upTo(args)), rows.N, &last))
+		var nums []int32
+		for _, g := range c.next.Cols[0].(*chunk.Vec[int64]).Data {
+			if g >= int64(to) {
+				break
+			}
+			nums = append(nums, int32(g))
 		}
-		nums := make([]int32, rows.N)
-		for i, g := range rows.Cols[0].(*chunk.Vec[int64]).Data {
-			nums[i] = int32(g)
+		part := c.next
+		if len(nums) < c.next.N {
+			part = c.next.Slice(0, len(nums))
+			c.next = c.next.Slice(len(nums), c.next.N)
+		} else {
+			c.next = nil
 		}
-		if err := c.acc.Update(nums, nil, nil, rows.Cols[1:args]); err != nil {
-			return err
+		if len(nums) > 0 {
+			if err := c.acc.Update(nums, nil, nil, part.Cols[1:args]); err != nil {
+				return bytes, err
+			}
+			if bytes += chunkBytes(part) + valueBytes*int64(len(nums)); c.grows && bytes > max(4*c.env.Memory, listBound) {
+				return bytes, c.env.errMemory("a list that the query makes")
+			}
+		}
+		if c.next != nil {
+			return bytes, nil
 		}
 	}
 }

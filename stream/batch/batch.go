@@ -96,6 +96,12 @@ func (t *top) Next(ctx context.Context) (*chunk.Chunk, error) {
 	return t.Iterator.Next(ctx)
 }
 
+func (t *top) Close() {
+	t.Iterator.Close()
+	t.run.memo.close()
+	t.run.memo, t.run.queries, t.run.system = nil, nil, nil
+}
+
 // build is the list of operators.
 func build(n plan.Node, env *Env) (Iterator, error) {
 	switch n := n.(type) {

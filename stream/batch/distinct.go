@@ -114,6 +114,7 @@ type distinct struct {
 	parts *partitions // nil: all fits
 	todo  []spilled
 	open  *rowList // the part being read
+	done  bool
 	hash  []uint64
 	nums  []int32
 }
@@ -129,20 +130,15 @@ func (d *distinct) Close() {
 		d.open.close()
 	}
 	d.seen, d.parts, d.todo, d.open = nil, nil, nil, nil
-	d.src = ended{}
+	d.done = true
 }
-
-// ended is a source without rows.
-type ended struct{}
-
-func (ended) Next(context.Context) (*chunk.Chunk, error) { return nil, nil }
 
 func (d *distinct) Next(ctx context.Context) (*chunk.Chunk, error) {
 	if d.src == nil {
 		d.src = d.in
 		d.share = d.env.mem.open()
 	}
-	for {
+	for !d.done {
 		if d.seen == nil {
 			d.seen = newHashTable(pickTypes(d.typs, d.on))
 		}
@@ -165,6 +161,7 @@ func (d *distinct) Next(ctx context.Context) (*chunk.Chunk, error) {
 			return nil, err
 		}
 	}
+	return nil, nil
 }
 
 // look gives the rows of c that were not met before.
@@ -230,7 +227,7 @@ func (d *distinct) nextPart() (more bool, err error) {
 		d.parts = nil
 	}
 	if len(d.todo) == 0 {
-		d.src = ended{}
+		d.done = true
 		return false, nil
 	}
 	p := d.todo[len(d.todo)-1]

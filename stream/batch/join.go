@@ -154,12 +154,10 @@ func (j *join) probeNext(ctx context.Context) (*chunk.Chunk, error) {
 			return nil, nil
 		}
 		seen := []bool(nil)
-		if p.block {
+		if p.block && j.p.asks() {
 			if p.at+c.Len() > len(p.seen) {
 				p.seen = append(p.seen, make([]bool, c.Len())...)
-				if j.share.add(int64(c.Len())); j.share.held > 2*j.env.Memory {
-					return nil, j.env.errMemory("a join")
-				}
+				j.share.add(int64(c.Len())) // little beside the row in the file
 			}
 			seen = p.seen[p.at : p.at+c.Len()]
 			p.at += c.Len()

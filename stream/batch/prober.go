@@ -67,6 +67,9 @@ func (p *prober) keeps(side int) bool {
 	return false
 }
 
+// asks reports whether it matters that a probed row found a partner.
+func (p *prober) asks() bool { return p.plan.Kind == plan.Semi || p.keeps(1-p.held) }
+
 // hold sets the held rows.
 func (p *prober) hold(ctx context.Context, side int, rows *chunk.Chunk) error {
 	p.reset()

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"iter"
+	"runtime"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
@@ -58,7 +59,11 @@ type scan struct {
 }
 
 func newScan(n *plan.Scan, env *Env) (Iterator, error) {
-	return &scan{access: env.accessOf(n), env: env, plan: n, over: env.overlayOf(n)}, nil
+	s := &scan{access: env.accessOf(n), env: env, plan: n, over: env.overlayOf(n)}
+	if n.Ranges == nil && s.over == nil && s.desc.Vnodes > 1 && len(s.desc.Dist) > 0 && runtime.GOMAXPROCS(0) > 1 {
+		return &parallelScan{access: s.access, snap: env.Snap, cols: n.Cols, size: env.ChunkSize}, nil
+	}
+	return s, nil
 }
 
 func (s *scan) Next(ctx context.Context) (*chunk.Chunk, error) {
@@ -101,106 +106,106 @@ func (s *scan) Close() {
 	s.spans, s.ready = nil, true
 }
 
-// rows reads spans one after the other. Where there are many, which then tend to
-// have few rows each, small chunks are put together.
+// rows reads spans one after the other.
 func (s *scan) rows(spans []span) iter.Seq2[*chunk.Chunk, error] {
-	if len(spans) == 1 {
-		return s.span(spans[0])
+	if len(spans) == 1 && s.over == nil {
+		return s.env.Snap.ScanChunks(s.desc, s.plan.Cols, spans[0].from, spans[0].to, s.env.ChunkSize)
 	}
 	return func(yield func(*chunk.Chunk, error) bool) {
-		var held *grower
+		m := &mergedScan{scan: s, yield: yield, rows: chunk.NewBuilder(s.typs, min(s.env.ChunkSize, 16)), dec: s.codec.NewDecoder(s.plan.Cols)}
 		for _, sp := range spans {
-			if err := stopped(s.env.goCtx); err != nil {
-				yield(nil, err)
-				return
+			if sp.point {
+				sp.to = append(append([]byte(nil), sp.from...), 0)
 			}
-			for c, err := range s.span(sp) {
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				if c.Len() < s.env.ChunkSize/2 {
-					if held == nil {
-						held = newGrower(s.typs, s.env.ChunkSize/2)
-					}
-					if held.add(c); held.n < s.env.ChunkSize/2 {
-						continue
-					}
-					c, held = held.chunk(), nil
-				}
-				if !yield(c, nil) {
-					return
-				}
-			}
-		}
-		if held != nil {
-			yield(held.chunk(), nil)
-		}
-	}
-}
-
-// span reads one span.
-func (s *scan) span(r span) iter.Seq2[*chunk.Chunk, error] {
-	if r.point {
-		r.to = append(append([]byte(nil), r.from...), 0)
-	}
-	if s.over == nil {
-		return s.env.Snap.ScanChunks(s.desc, s.plan.Cols, r.from, r.to, s.env.ChunkSize)
-	}
-	return s.merged(r)
-}
-
-// merged reads one span of the snapshot under the overlay.
-func (s *scan) merged(r span) iter.Seq2[*chunk.Chunk, error] {
-	return func(yield func(*chunk.Chunk, error) bool) {
-		b := chunk.NewBuilder(s.typs, s.env.ChunkSize)
-		dec := s.codec.NewDecoder(s.plan.Cols)
-		emit := func(key, val []byte) bool {
-			if err := dec.Decode(key, val, b.Cols); err != nil {
-				yield(nil, err)
-				return false
-			}
-			c := b.Done(chunk.Insert)
-			return c == nil || yield(c, nil)
-		}
-		next, stop := iter.Pull2(s.over.Scan(r.from, r.to))
-		defer stop()
-		steps := 0
-		// below gives the overlay's rows up to key (all: nil), which is not the snapshot's to give if they have it.
-		okey, oval, more := next()
-		below := func(key []byte) (mine, ok bool) {
-			for more && (key == nil || okey <= string(key)) {
-				if steps++; steps&1023 == 0 { // long runs of deleted rows give nothing
-					if err := stopped(s.env.goCtx); err != nil {
-						yield(nil, err)
-						return false, false
-					}
-				}
-				mine = key != nil && okey == string(key)
-				if oval != nil && !emit([]byte(okey), oval) {
-					return mine, false
-				}
-				okey, oval, more = next()
-			}
-			return mine, true
-		}
-		for kv, err := range s.env.Snap.Scan(s.desc, r.from, r.to) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			mine, ok := below(kv.Key)
-			if !ok || !mine && !emit(kv.Key, kv.Val) {
+			if !m.span(sp) {
 				return
 			}
 		}
-		if _, ok := below(nil); !ok {
-			return
-		}
-		if c := b.Take(); c != nil {
+		if c := m.rows.Take(); c != nil {
 			yield(c, nil)
 		}
 	}
+}
+
+// A mergedScan reads spans of the snapshot under the overlay into chunks. Its
+// methods return false when the scan is over.
+type mergedScan struct {
+	*scan
+	yield func(*chunk.Chunk, error) bool
+	rows  *chunk.Builder
+	dec   *storage.Decoder
+	steps int
+}
+
+func (m *mergedScan) fail(err error) bool {
+	m.yield(nil, err)
+	return false
+}
+
+// live looks at the clock now and then: empty spans and deleted rows give nothing.
+func (m *mergedScan) live() bool {
+	if m.steps++; m.steps&63 == 0 {
+		if err := stopped(m.env.goCtx); err != nil {
+			return m.fail(err)
+		}
+	}
+	return true
+}
+
+func (m *mergedScan) row(key, val []byte) bool {
+	if err := m.dec.Decode(key, val, m.rows.Cols); err != nil {
+		return m.fail(err)
+	}
+	c := m.rows.Done(chunk.Insert)
+	if c == nil {
+		return true
+	}
+	if c.N < m.env.ChunkSize { // few rows are as common as many: the first chunk is small
+		m.rows = chunk.NewBuilder(m.typs, m.env.ChunkSize)
+	}
+	return m.yield(c, nil)
+}
+
+func (m *mergedScan) span(r span) bool {
+	if !m.live() {
+		return false
+	}
+	if m.over == nil {
+		for kv, err := range m.env.Snap.Scan(m.desc, r.from, r.to) {
+			if err != nil {
+				return m.fail(err)
+			}
+			if !m.row(kv.Key, kv.Val) {
+				return false
+			}
+		}
+		return true
+	}
+	next, stop := iter.Pull2(m.over.Scan(r.from, r.to))
+	defer stop()
+	okey, oval, more := next()
+	// below gives the overlay's rows up to key (nil: all). mine: it has the key, which then is not the snapshot's to give.
+	below := func(key []byte) (mine, ok bool) {
+		for more && (key == nil || okey <= string(key)) {
+			mine = key != nil && okey == string(key)
+			if !m.live() || oval != nil && !m.row([]byte(okey), oval) {
+				return mine, false
+			}
+			okey, oval, more = next()
+		}
+		return mine, true
+	}
+	for kv, err := range m.env.Snap.Scan(m.desc, r.from, r.to) {
+		if err != nil {
+			return m.fail(err)
+		}
+		mine, ok := below(kv.Key)
+		if !ok || !mine && !m.row(kv.Key, kv.Val) {
+			return false
+		}
+	}
+	_, ok := below(nil)
+	return ok
 }
 
 // points reads the single-row spans that come next.
@@ -223,14 +228,17 @@ func (a *access) get(env *Env, cols []int, over *Overlay, keys [][]byte) (out []
 	for i, t := range a.typs {
 		out[i] = chunk.New(t, len(keys))
 	}
-	dec := a.codec.NewDecoder(cols)
+	decode := a.codec.NewDecoder(cols).Decode
+	if len(keys) == 1 { // without a block of memory for strings
+		decode = func(key, val []byte, into []chunk.Column) error { return a.codec.DecodeCols(key, val, cols, into) }
+	}
 	var derr error
 	add := func(i int, val []byte) {
 		if val == nil || derr != nil {
 			return
 		}
 		found = append(found, i)
-		derr = dec.Decode(keys[i], val, out)
+		derr = decode(keys[i], val, out)
 	}
 	if over == nil {
 		if err := env.Snap.GetMany(a.desc, keys, add); err != nil {

@@ -75,7 +75,7 @@ func TestSortManyRuns(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	seeds(t, 120, func(t *testing.T, rnd *rand.Rand) {
+	seeds(t, 80, func(t *testing.T, rnd *rand.Rand) {
 		r := newRig(t)
 		typs := randomTypes(rnd, 2)
 		rows := randomRows(rnd, typs, randomLen(rnd))
@@ -162,7 +162,7 @@ func TestLimitErrors(t *testing.T) {
 }
 
 func TestDistinct(t *testing.T) {
-	seeds(t, 80, func(t *testing.T, rnd *rand.Rand) {
+	seeds(t, 60, func(t *testing.T, rnd *rand.Rand) {
 		r := newRig(t)
 		typs := randomTypes(rnd, 1+rnd.IntN(3))
 		rows := randomRows(rnd, typs, randomLen(rnd))
@@ -226,7 +226,7 @@ func TestBlanksOfChar(t *testing.T) {
 }
 
 func TestSetOps(t *testing.T) {
-	seeds(t, 80, func(t *testing.T, rnd *rand.Rand) {
+	seeds(t, 60, func(t *testing.T, rnd *rand.Rand) {
 		r := newRig(t)
 		typs := randomTypes(rnd, 1+rnd.IntN(2))
 		n := &plan.SetOp{Op: plan.SetOpKind(rnd.IntN(3)), All: rnd.IntN(2) == 0}

@@ -48,12 +48,11 @@ func errSpill(what string, err error) error {
 
 // A rowList is rows in a tempFile, in the order they were written.
 type rowList struct {
-	file    *tempFile
-	typs    []types.Type
-	blocks  []block
-	rows    int64
-	bytes   int64 // as chunkBytes counts them
-	biggest int64 // block, in bytes as chunkBytes counts them
+	file   *tempFile
+	typs   []types.Type
+	blocks []block
+	rows   int64
+	bytes  int64 // as chunkBytes counts them
 }
 
 // A block is some rows of a list.
@@ -100,7 +99,6 @@ func (l *rowList) write(c *chunk.Chunk) error {
 			return errSpill("write", err)
 		}
 		l.blocks = append(l.blocks, block{t.at, int32(len(t.buf)), int32(part.Len())})
-		l.biggest = max(l.biggest, bytes*int64(to-from)/int64(c.Len()))
 		t.at += int64(len(t.buf))
 		if cap(t.buf) > 4*blockBytes {
 			t.buf = nil

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"context"
 	"fmt"
 
 	"streamdb/planner/plan"
@@ -205,14 +204,4 @@ func exprsOf(n plan.Node, f func(expr.Expr)) {
 			each(as...)
 		}
 	}
-}
-
-// all reads an iterator to its end into one chunk.
-func (e *Env) all(ctx context.Context, in source, typs []types.Type, what string) (*chunk.Chunk, error) {
-	return collect(ctx, in, typs, 0, func(bytes int64) error {
-		if bytes > e.Memory {
-			return e.errMemory(what)
-		}
-		return nil
-	})
 }

@@ -24,6 +24,8 @@ type SessionOptions struct {
 	Notice func(*Notice)
 	// Changed is told of each setting that clients are informed of (ParameterStatus) when it changes; nil: nobody.
 	Changed func(name, value string)
+	// Terminate is told, from any goroutine, that the session must end, and why; nil: it goes on.
+	Terminate func(why *sqlerr.Error)
 }
 
 // A Notice is a message to the client that is not an error.

@@ -13,6 +13,7 @@ import (
 	"streamdb/sql/expr"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
+	"streamdb/storage"
 )
 
 // copyAtomic is how many rows a COPY outside a transaction block still hands over
@@ -30,8 +31,10 @@ type copyIn struct {
 	st     *bind.CopyStmt
 	rel    *catalog.Relation
 	ectx   *expr.Ctx
+	w      *tableWriter
 	parse  lineParser
-	buf    []byte // an unfinished line
+	binary *binaryRows // instead of parse
+	buf    []byte      // an unfinished line
 	line   int
 	eof    bool // \. was seen
 	header bool // the next line is the header
@@ -69,10 +72,13 @@ func (s *Session) newCopyIn(ctx context.Context, st *bind.CopyStmt) (*CopyIn, er
 	if err := db.usable(st.Table); err != nil {
 		return nil, err
 	}
-	c := &copyIn{s: s, st: st, rel: st.Table, ectx: s.exprCtx(nil), header: st.Header, stage: newStage(db.writer(st.Table).codec, st.Table, db.tempDir()), style: s.Style()}
-	if st.Format == "csv" {
+	c := &copyIn{s: s, st: st, w: db.writer(st.Table), rel: st.Table, ectx: s.exprCtx(nil), header: st.Header, stage: newStage(db.writer(st.Table).codec, st.Table, db.tempDir()), style: s.Style()}
+	switch st.Format {
+	case "csv":
 		c.parse = &csvLines{st: st}
-	} else {
+	case "binary":
+		c.binary = &binaryRows{}
+	default:
 		c.parse = &textLines{st: st}
 	}
 	source, ok := st.Insert.Source.(*plan.Project)
@@ -81,7 +87,12 @@ func (s *Session) newCopyIn(ctx context.Context, st *bind.CopyStmt) (*CopyIn, er
 	}
 	c.exprs = source.Exprs
 	c.reset()
-	return &CopyIn{Columns: len(st.Cols), Write: c.write, Finish: c.finish, Abort: func(reason string) error {
+	// All under the statement's own context: its time limit and KILL count, too.
+	return &CopyIn{Columns: len(st.Cols), Binary: c.binary != nil, Write: func(_ context.Context, data []byte) error {
+		return c.write(ctx, data)
+	}, Finish: func(context.Context) (string, error) {
+		return c.finish(ctx)
+	}, Abort: func(reason string) error {
 		c.stage.drop()
 		return sqlerr.New(sqlerr.QueryCanceled, "COPY from stdin failed: %s", reason)
 	}}, nil
@@ -105,7 +116,11 @@ func (c *copyIn) write(ctx context.Context, data []byte) error {
 		c.buf = append(c.buf, data...)
 		data = c.buf
 	}
-	rest, err := c.lines(data, false)
+	take := c.lines
+	if c.binary != nil {
+		take = c.tuples
+	}
+	rest, err := take(data, false)
 	if err != nil {
 		c.stage.drop()
 		return err
@@ -186,6 +201,11 @@ func (c *copyIn) row(line []byte) error {
 	if c.fields, err = c.parse.split(line, c.fields[:0]); err != nil {
 		return c.at(err, "")
 	}
+	return c.values()
+}
+
+// values adds the row of the fields at hand.
+func (c *copyIn) values() error {
 	want := len(c.cols)
 	if len(c.fields) < want {
 		name := c.rel.Columns[c.st.Cols[len(c.fields)]].Name
@@ -197,6 +217,12 @@ func (c *copyIn) row(line []byte) error {
 	for i, f := range c.fields {
 		if f.null && c.st.ForceNotNull != nil && c.st.ForceNotNull[i] {
 			f.null = false
+		}
+		if c.binary != nil {
+			if err := c.binary.append(c.cols[i], f); err != nil {
+				return c.at(err, c.rel.Columns[c.st.Cols[i]].Name)
+			}
+			continue
 		}
 		if c.st.ForceNull != nil && c.st.ForceNull[i] && string(f.text) == c.st.Null {
 			f.null = true
@@ -295,7 +321,11 @@ func (c *copyIn) flush() error {
 // finish hands the rows over and waits until they are durable and visible.
 func (c *copyIn) finish(ctx context.Context) (string, error) {
 	defer c.stage.drop()
-	if _, err := c.lines(c.buf, true); err != nil {
+	take := c.lines
+	if c.binary != nil {
+		take = c.tuples
+	}
+	if _, err := take(c.buf, true); err != nil {
 		return "", err
 	}
 	if err := c.flush(); err != nil {
@@ -315,7 +345,7 @@ func (c *copyIn) hand(ctx context.Context) error {
 	}
 	if s.tx.explicit() {
 		tt := s.tx.table(db, c.rel)
-		return c.check(ctx, &tableView{w: tt.w, over: tt.over}, func(set *changeSet) error {
+		return c.check(ctx, &tableView{w: tt.w, over: tt.over.Overlay}, true, func(set *changeSet) error {
 			s.tx.wrote = true
 			if set.insKeys == nil {
 				set.insKeys, set.insVals = encodeKeys(tt.w.codec, set.ins), encodeVals(tt.w.codec, set.ins)
@@ -323,20 +353,20 @@ func (c *copyIn) hand(ctx context.Context) error {
 			return tt.add(set)
 		})
 	}
-	w := db.writer(c.rel)
+	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v := &tableView{w: w, fresh: true}
-	if hasUserKey(c.rel) && c.stage.rows > copyAtomic {
-		// All keys are looked at before the first row goes: a duplicate leaves nothing behind.
-		if err := c.check(ctx, v, func(*changeSet) error { return nil }); err != nil {
+	if hasUserKey(c.rel) && w.blind > db.store.Committed() {
+		// Of a large COPY before that was given up while it waited.
+		if err := db.coord.Wait(ctx, w.blind); err != nil {
 			return err
 		}
 	}
+	v := &tableView{w: w, fresh: true}
 	if c.stage.rows <= copyAtomic {
 		var sets []*changeSet
 		var ws []*tableWriter
-		err := c.check(ctx, v, func(set *changeSet) error {
+		err := c.check(ctx, v, true, func(set *changeSet) error {
 			sets, ws = append(sets, set), append(ws, w)
 			return nil
 		})
@@ -348,39 +378,88 @@ func (c *copyIn) hand(ctx context.Context) error {
 			return err
 		}
 		s.last = max(s.last, e)
-		return db.waitEpoch(ctx, e)
+		return db.waitEpoch(ctx, e, c.rel)
 	}
-	pos := 0
-	for rows, err := range c.stage.all() {
-		if err != nil {
+	if hasUserKey(c.rel) {
+		// All keys are looked at before the first row goes: a duplicate leaves nothing behind.
+		if err := c.check(ctx, v, false, nil); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+	}
+	sent, err := c.steps(ctx, w)
+	if err != nil {
+		if undo := c.undo(w, sent); undo != nil {
+			return sqlerr.New(sqlerr.From(err).Code, "%w", err).WithDetail("The first %d rows could not be taken back: %v.", sent, undo)
 		}
-		if pos += rows.Len(); pos >= copyStep {
-			pos = 0
-			if err := db.store.CheckSpace(); err != nil {
-				return err
-			}
-		}
-		set := &changeSet{rel: c.rel, ins: []*chunk.Chunk{rows}}
-		e, err := db.coord.Write(false, func(e epoch) error { return db.send(set, w, e) })
-		if err != nil {
-			return err
-		}
-		s.last = max(s.last, e)
+		return err
 	}
 	e, err := db.coord.Flush()
 	if err != nil {
 		return err
 	}
 	s.last = max(s.last, e)
-	return db.waitEpoch(ctx, e)
+	return db.waitEpoch(ctx, e, c.rel)
 }
 
-// check gives every staged chunk to each, with its keys, once it is known not to collide.
-func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) error) error {
+// steps hands a large COPY over in many epochs and returns how many rows it came to.
+func (c *copyIn) steps(ctx context.Context, w *tableWriter) (sent int64, err error) {
+	db := c.s.db
+	pos := 0
+	for rows, err := range c.stage.all() {
+		if err != nil {
+			return sent, err
+		}
+		if err := ctx.Err(); err != nil {
+			return sent, err
+		}
+		if pos += rows.Len(); pos >= copyStep {
+			pos = 0
+			if err := db.store.CheckSpace(); err != nil {
+				return sent, err
+			}
+		}
+		set := &changeSet{rel: c.rel, ins: []*chunk.Chunk{rows}}
+		e, err := db.coord.Write(false, func(e epoch) error { return db.send(set, w, e) })
+		if err != nil {
+			return sent, err
+		}
+		sent += int64(rows.Len())
+		c.s.last = max(c.s.last, e)
+	}
+	return sent, nil
+}
+
+// undo takes the first n rows back that steps has handed over, and waits until they are gone.
+func (c *copyIn) undo(w *tableWriter, n int64) error {
+	db := c.s.db
+	if n == 0 {
+		return nil
+	}
+	for rows, err := range c.stage.all() {
+		if err != nil {
+			return err
+		}
+		if int64(rows.Len()) > n {
+			rows = rows.Slice(0, int(n))
+		}
+		set := &changeSet{rel: c.rel, dels: []*chunk.Chunk{rows}}
+		if _, err := db.coord.Write(false, func(e epoch) error { return db.send(set, w, e) }); err != nil {
+			return err
+		}
+		if n -= int64(rows.Len()); n == 0 {
+			break
+		}
+	}
+	e, err := db.coord.Flush()
+	if err == nil {
+		err = db.coord.Wait(context.Background(), e)
+	}
+	return err
+}
+
+// check looks for staged rows whose key is there already or comes twice. With keep it
+// gives every staged chunk to each, with its keys and values.
+func (c *copyIn) check(ctx context.Context, v *tableView, keep bool, each func(*changeSet) error) error {
 	snap, err := c.s.db.store.Latest()
 	if err != nil {
 		return err
@@ -391,6 +470,16 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 		v.w.prune(snap.Epoch())
 	}
 	empty := c.s.db.Rows(c.rel.ID) == 0 && len(v.w.pending) == 0 && v.over == nil
+	keyed := hasUserKey(c.rel)
+	distinct := false // the rows are known not to collide with each other
+	if keyed {
+		if distinct, err = c.ascending(ctx, v.w.codec); err != nil {
+			return err
+		}
+		if distinct && empty && !keep {
+			return nil
+		}
+	}
 	var seen *keySet
 	for rows, err := range c.stage.all() {
 		if err != nil {
@@ -400,22 +489,23 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 			return err
 		}
 		set := &changeSet{rel: c.rel, ins: []*chunk.Chunk{rows}}
-		if hasUserKey(c.rel) {
-			if seen == nil {
+		if keyed {
+			if seen == nil && !distinct {
 				seen = newKeySet(int(c.stage.rows))
 			}
 			set.insKeys = encodeKeys(v.w.codec, set.ins)
-			set.insVals = encodeVals(v.w.codec, set.ins)
+			if keep {
+				set.insVals = encodeVals(v.w.codec, set.ins)
+			}
 			dup := -1
-			ask := set.insKeys
 			for i, k := range set.insKeys {
-				if !seen.add(k) {
+				if !distinct && !seen.add(k) {
 					dup = i
 					break
 				}
 			}
 			if dup < 0 && !empty {
-				if err := v.get(ask, func(i int, val []byte) {
+				if err := v.get(set.insKeys, func(i int, val []byte) {
 					if val != nil && dup < 0 {
 						dup = i
 					}
@@ -424,8 +514,12 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 				}
 			}
 			if dup >= 0 {
-				return uniqueViolation(c.rel, v.w.codec, set.insKeys[dup], set.insVals[dup])
+				vals := encodeVals(v.w.codec, []*chunk.Chunk{rows.Slice(dup, dup+1)})
+				return uniqueViolation(c.rel, v.w.codec, set.insKeys[dup], vals[0])
 			}
+		}
+		if !keep {
+			continue
 		}
 		if err := each(set); err != nil {
 			return err
@@ -434,12 +528,47 @@ func (c *copyIn) check(ctx context.Context, v *tableView, each func(*changeSet) 
 	return nil
 }
 
+// ascending reports whether the staged rows come in strictly ascending key order,
+// as they do from a dump or a log: then no key repeats, and nothing has to be remembered to know it.
+func (c *copyIn) ascending(ctx context.Context, codec *storage.Codec) (bool, error) {
+	var last, key []byte
+	for rows, err := range c.stage.all() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return false, err
+		}
+		for i := range rows.Len() {
+			key = codec.AppendKeyVnode(key[:0], 0, rows.Cols, i)
+			if last != nil && bytes.Compare(key, last) <= 0 {
+				return false, nil
+			}
+			last, key = key, last
+		}
+	}
+	return true, nil
+}
+
 // textLines is COPY's text format.
 type textLines struct{ st *bind.CopyStmt }
 
+// next: a line end after a backslash is data.
 func (p *textLines) next(b []byte, last bool) (int, error) {
-	if i := bytes.IndexByte(b, '\n'); i >= 0 {
-		return i + 1, nil
+	for from := 0; ; {
+		i := bytes.IndexByte(b[from:], '\n')
+		if i < 0 {
+			break
+		}
+		i += from
+		n := 0
+		for n < i && b[i-1-n] == '\\' {
+			n++
+		}
+		if n%2 == 0 {
+			return i + 1, nil
+		}
+		from = i + 1
 	}
 	if last {
 		return len(b), nil

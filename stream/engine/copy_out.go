@@ -8,7 +8,6 @@ import (
 	"streamdb/planner/plan"
 	"streamdb/sql/chunk"
 	"streamdb/sql/parser"
-	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 )
 
@@ -17,9 +16,6 @@ func (s *Session) copyStmt(ctx context.Context, stmt parser.Statement) (*Result,
 	st, err := bind.Copy(stmt, s.bindOptions(nil))
 	if err != nil {
 		return nil, err
-	}
-	if st.Format == "binary" {
-		return nil, sqlerr.Unsupported("COPY in binary format")
 	}
 	if st.From {
 		in, err := s.newCopyIn(ctx, st)
@@ -33,9 +29,6 @@ func (s *Session) copyStmt(ctx context.Context, stmt parser.Statement) (*Result,
 		return nil, err
 	}
 	q := p.(*plan.Query)
-	if err := s.readable(q.Root); err != nil {
-		return nil, err
-	}
 	it, err := s.run(ctx, q.Root, s.exprCtx(nil), s.overlay)
 	if err != nil {
 		return nil, err
@@ -44,21 +37,40 @@ func (s *Session) copyStmt(ctx context.Context, stmt parser.Statement) (*Result,
 	r := &Result{stop: it.Close}
 	r.tag = func(int64) string { return fmt.Sprint("COPY ", r.rows) }
 	header := st.Header
-	r.CopyOut = &CopyOut{Columns: len(q.Names), Next: func(context.Context) ([]byte, error) {
-		c, err := it.Next(ctx)
-		if err != nil {
-			return nil, cause(ctx, err)
-		}
+	binary := st.Format == "binary"
+	ended := false
+	r.CopyOut = &CopyOut{Columns: len(q.Names), Binary: binary, Next: func(context.Context) ([]byte, error) {
 		var out []byte
-		if header {
-			header = false
+		if header || binary && w.buf == nil {
 			out = w.header(out)
+			header = false
 		}
-		if c == nil {
-			return out, nil
+		for !ended {
+			c, err := it.Next(ctx)
+			if err != nil {
+				return nil, cause(ctx, err)
+			}
+			switch {
+			case c == nil:
+				ended = true
+				if binary {
+					out = append(out, 0xFF, 0xFF)
+				}
+				return out, nil
+			case binary:
+				out, err = w.tuples(out, c)
+			default:
+				out = w.rows(out, c)
+			}
+			if err != nil {
+				return nil, err
+			}
+			r.rows += int64(c.Len())
+			if len(out) > 0 {
+				break
+			}
 		}
-		r.rows += int64(c.Len())
-		return w.rows(out, c), nil
+		return out, nil
 	}}
 	return r, nil
 }
@@ -72,6 +84,10 @@ type copyWriter struct {
 }
 
 func (w *copyWriter) header(dst []byte) []byte {
+	if w.f.Format == "binary" {
+		w.buf = make([]byte, 0, 64)
+		return append(dst, binaryHeader...)
+	}
 	for i, n := range w.names {
 		if i > 0 {
 			dst = append(dst, w.f.Delimiter)

@@ -19,6 +19,7 @@ type cursor struct {
 	cancel context.CancelFunc
 	hold   bool
 	rest   *chunk.Chunk // rows read but not fetched
+	born   *txn         // the transaction it was declared in; nil: none
 }
 
 func (c *cursor) close() {
@@ -58,7 +59,7 @@ func (s *Session) declareCursor(ctx context.Context, stmt parser.Statement, n *a
 		cancel()
 		return nil, err
 	}
-	s.cursors[n.Portalname] = &cursor{name: n.Portalname, cols: p.Columns, res: res, cancel: cancel, hold: hold}
+	s.cursors[n.Portalname] = &cursor{name: n.Portalname, cols: p.Columns, res: res, cancel: cancel, hold: hold, born: s.tx.txn}
 	return done("DECLARE CURSOR"), nil
 }
 

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -55,8 +57,9 @@ type DB struct {
 	metrics *metrics
 	cat     atomic.Pointer[catalog.Snapshot]
 
-	ddl    sync.Mutex // one catalog change at a time; not held while a job backfills
-	nextID catalog.ID // guarded by ddl
+	ddl    sync.Mutex        // one catalog change at a time; not held while a job backfills
+	nextID catalog.ID        // guarded by ddl
+	params map[string]string // system parameters that were set; guarded by ddl
 	rowSeq atomic.Uint64
 	bg     sync.WaitGroup // background DDL and failure bookkeeping
 	ctx    context.Context
@@ -82,6 +85,8 @@ const (
 	keyRelation = 'r' // ‖ ID, big endian → Relation as JSON
 	keySchema   = 's' // ‖ name → empty
 	keyNextID   = 'n' // → next ID, big endian
+	keyFailed   = 'f' // ‖ ID, big endian → why its job has stopped; may be there before the relation says so
+	keyParam    = 'p' // ‖ name → value of a system parameter
 	keyRowIDs   = 'i' // → no row id at or above it was given out, big endian
 )
 
@@ -110,11 +115,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{o: o, log: o.Logger, clock: o.Clock, store: store, metrics: newMetrics(o.Registerer), nextID: catalog.FirstUserID,
-		writers: map[catalog.ID]*tableWriter{}, sessions: map[uint32]*Session{}, rng: rand.New(rand.NewPCG(o.Seed, 1))}
+		params: map[string]string{}, writers: map[catalog.ID]*tableWriter{}, sessions: map[uint32]*Session{}, rng: rand.New(rand.NewPCG(o.Seed, 1))}
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
 		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
-		Fatal: o.Fatal, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
+		Fatal: o.Fatal, StageFailed: db.stageFailed, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {
 		db.jobs.Close()
@@ -147,6 +152,15 @@ func relationKey(id catalog.ID) []byte {
 	return binary.BigEndian.AppendUint32([]byte{keyRelation}, uint32(id))
 }
 
+func failedKey(id catalog.ID) []byte {
+	return binary.BigEndian.AppendUint32([]byte{keyFailed}, uint32(id))
+}
+
+// stageFailed notes a stopped job without the lock of catalog changes, whose holder may be waiting for the epoch.
+func (db *DB) stageFailed(e storage.Epoch, id catalog.ID, err error) {
+	db.store.Stage(e, storage.TagCatalog, failedKey(id), []byte(sqlerr.From(err).Message))
+}
+
 // stage adds a catalog change to epoch e.
 func (db *DB) stage(e storage.Epoch, put []*catalog.Relation, drop []catalog.ID) {
 	for _, r := range put {
@@ -158,13 +172,14 @@ func (db *DB) stage(e storage.Epoch, put []*catalog.Relation, drop []catalog.ID)
 	}
 	for _, id := range drop {
 		db.store.Stage(e, storage.TagCatalog, relationKey(id), nil)
+		db.store.Stage(e, storage.TagCatalog, failedKey(id), nil)
 	}
 	db.store.Stage(e, storage.TagCatalog, []byte{keyNextID}, binary.BigEndian.AppendUint32(nil, uint32(db.nextID)))
 }
 
 // change commits a catalog change and installs it. The caller holds ddl.
 func (db *DB) change(put []*catalog.Relation, drop []catalog.ID, also func(storage.Epoch)) error {
-	e, err := db.coord.Submit(job.Command{Stage: func(e storage.Epoch) {
+	e, err := db.coord.Submit(context.Background(), job.Command{Stage: func(e storage.Epoch) {
 		db.stage(e, put, drop)
 		if also != nil {
 			also(e)
@@ -181,6 +196,13 @@ func (db *DB) change(put []*catalog.Relation, drop []catalog.ID, also func(stora
 	return nil
 }
 
+// stageParam adds a system parameter to epoch e.
+func (db *DB) stageParam(e storage.Epoch, name string) {
+	if v, ok := db.params[name]; ok {
+		db.store.Stage(e, storage.TagCatalog, append([]byte{keyParam}, name...), []byte(v))
+	}
+}
+
 // newIDs hands out n identifiers. The caller holds ddl.
 func (db *DB) newIDs(n int) catalog.ID {
 	id := db.nextID
@@ -193,6 +215,7 @@ func (db *DB) restore(ctx context.Context) error {
 	schemas := slices.Clone(systemSchemas)
 	rels := syscat.Relations()
 	var user []*catalog.Relation
+	stopped := map[catalog.ID]string{}
 	for kv, err := range db.store.Meta(storage.TagCatalog, nil) {
 		if err != nil {
 			return fmt.Errorf("read the catalog: %w", err)
@@ -205,6 +228,10 @@ func (db *DB) restore(ctx context.Context) error {
 		case keyRowIDs:
 			db.rowReserved = binary.BigEndian.Uint64(kv.Val)
 			db.rowSeq.Store(db.rowReserved)
+		case keyParam:
+			db.params[string(kv.Key[1:])] = string(kv.Val)
+		case keyFailed:
+			stopped[catalog.ID(binary.BigEndian.Uint32(kv.Key[1:]))] = string(kv.Val)
 		case keyRelation:
 			r := &catalog.Relation{}
 			if err := json.Unmarshal(kv.Val, r); err != nil {
@@ -213,16 +240,27 @@ func (db *DB) restore(ctx context.Context) error {
 			user = append(user, r)
 		}
 	}
+	for _, r := range user {
+		if why, ok := stopped[r.ID]; ok && r.Failed == "" {
+			r.Failed = why
+		}
+	}
 	db.cat.Store(catalog.NewSnapshot(schemas, append(rels, user...)))
 
 	var run []job.Restored
 	var resume []*catalog.Relation
 	var drop, rows []catalog.ID
-	var failed []*catalog.Relation
+	failed := map[catalog.ID]*catalog.Relation{}
+	fail := func(r *catalog.Relation, err error) {
+		n := *r
+		n.Failed = "it cannot be restored: " + sqlerr.From(err).Message
+		failed[r.ID] = &n
+		db.log.Error("job cannot be restored", "job", r.Name, "err", err)
+	}
 	for _, r := range user { // by ID: a relation comes after what it reads
 		switch {
-		case r.Building && !r.Background:
-			// Its session is gone: nothing must be left of it.
+		case r.Building && (!r.Background || r.Failed != ""):
+			// Its session is gone, or what it waited for has failed: nothing must be left of it.
 			drop = append(drop, r.ID)
 			rows = append(append(rows, r.ID), r.State...)
 			continue
@@ -231,16 +269,7 @@ func (db *DB) restore(ctx context.Context) error {
 		}
 		g, err := db.replan(r)
 		if err != nil {
-			db.log.Error("job cannot be restored", "job", r.Name, "err", err)
-			n := *r
-			n.Failed = "it cannot be restored: " + err.Error()
-			failed = append(failed, &n)
-			continue
-		}
-		if up := failedUpstream(r, failed); up != "" {
-			n := *r
-			n.Failed = fmt.Sprintf("%q, which it reads, has stopped", up)
-			failed = append(failed, &n)
+			fail(r, err)
 			continue
 		}
 		run = append(run, job.Restored{Rel: r, Graph: g, Parallelism: db.parallelism(r)})
@@ -248,28 +277,38 @@ func (db *DB) restore(ctx context.Context) error {
 			resume = append(resume, r)
 		}
 	}
-	if err := db.jobs.Restore(ctx, run); err != nil {
-		return err
-	}
-	if len(drop) > 0 || len(failed) > 0 {
-		if err := db.change(failed, drop, func(e storage.Epoch) { db.store.Drop(e, ids32(rows)...) }); err != nil {
+	if db.params[paramPauseNext] == "on" {
+		if err := db.jobs.Pause(ctx, true); err != nil {
 			return err
 		}
+		db.params[paramPauseNext] = "off"
+		db.log.Warn("backfills are paused, as pause_on_next_bootstrap asked", "resume", "ALTER SYSTEM SET backfill_paused = off")
+	}
+	if len(user) > 0 {
+		err := db.jobs.Restore(ctx, run, func(e storage.Epoch, not map[catalog.ID]error) {
+			for _, r := range run {
+				if err := not[r.Rel.ID]; err != nil {
+					fail(r.Rel, err)
+				}
+			}
+			db.stage(e, slices.SortedFunc(maps.Values(failed), byID), drop)
+			db.store.Drop(e, ids32(rows)...)
+			db.stageParam(e, paramPauseNext)
+		})
+		if err != nil {
+			return err
+		}
+		db.cat.Store(db.Catalog().With(slices.SortedFunc(maps.Values(failed), byID), drop))
 	}
 	for _, r := range resume {
-		db.background(r)
+		if failed[r.ID] == nil {
+			db.background(r)
+		}
 	}
 	return nil
 }
 
-func failedUpstream(r *catalog.Relation, failed []*catalog.Relation) string {
-	for _, f := range failed {
-		if slices.Contains(r.DependsOn, f.ID) || r.Of == f.ID {
-			return f.Name
-		}
-	}
-	return ""
-}
+func byID(a, b *catalog.Relation) int { return cmp.Compare(a.ID, b.ID) }
 
 func ids32(ids []catalog.ID) []uint32 {
 	out := make([]uint32, len(ids))
@@ -328,7 +367,7 @@ func (db *DB) seed() uint64 {
 
 // CreateSchema and DropSchema keep namespaces; the caller has checked that they may.
 func (db *DB) changeSchema(name string, drop bool) error {
-	e, err := db.coord.Submit(job.Command{Stage: func(e storage.Epoch) {
+	e, err := db.coord.Submit(context.Background(), job.Command{Stage: func(e storage.Epoch) {
 		var val []byte
 		if !drop {
 			val = []byte{1}

@@ -17,6 +17,7 @@ import (
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
 	"streamdb/storage"
+	"streamdb/stream/job"
 )
 
 // A creation is what the statements that create a relation have in common.
@@ -25,7 +26,6 @@ type creation struct {
 	schema      string
 	name        string
 	ifNotExists bool
-	with        []parser.Option
 }
 
 // place resolves where a new relation goes and whether the name is free; exists is
@@ -66,14 +66,6 @@ func (s *Session) place(c *creation) (exists bool, err error) {
 
 func rangeVarCreation(rv *ast.RangeVar, ifNotExists bool) creation {
 	return creation{pos: int(rv.Location), schema: rv.Schemaname, name: rv.Relname, ifNotExists: ifNotExists}
-}
-
-func options(with []parser.Option) []catalog.Option {
-	var out []catalog.Option
-	for _, o := range with {
-		out = append(out, catalog.Option{Name: o.Name, Value: o.Value})
-	}
-	return out
 }
 
 // jobSettings are the settings that shape a job's plan, recorded with it.
@@ -322,12 +314,41 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 
 // abandon takes down a job that was being created and leaves nothing of it. The caller holds ddl.
 func (db *DB) abandon(rel *catalog.Relation, why error) {
-	db.jobs.Remove(rel.ID, why)
-	ids := append([]catalog.ID{rel.ID}, rel.State...)
-	if err := db.change(nil, []catalog.ID{rel.ID}, func(e storage.Epoch) { db.store.Drop(e, ids32(ids)...) }); err != nil {
+	if err := db.remove([]*catalog.Relation{rel}, why); err != nil {
 		db.log.Error("a cancelled job could not be removed", "job", rel.Name, "err", err)
-		db.cat.Store(db.Catalog().With(nil, []catalog.ID{rel.ID}))
 	}
+}
+
+// remove takes relations, their jobs and their rows away. why is what those who
+// wait for them are told; nil: that they were dropped. The caller holds ddl.
+func (db *DB) remove(rels []*catalog.Relation, why error) error {
+	var ids, rows []catalog.ID
+	var jobs []job.Removal
+	for _, r := range rels {
+		cause := why
+		if cause == nil {
+			cause = sqlerr.New(sqlerr.QueryCanceled, "%s %q was dropped", kindName(r.Kind), r.Name)
+		}
+		ids = append(ids, r.ID)
+		rows = append(append(rows, r.ID), r.State...)
+		jobs = append(jobs, job.Removal{ID: r.ID, Cause: cause})
+	}
+	// Nobody looks for rows that are going.
+	db.cat.Store(db.Catalog().With(nil, ids))
+	db.jobs.Remove(jobs, func(e storage.Epoch) {
+		db.stage(e, nil, ids)
+		db.store.Drop(e, ids32(rows)...)
+	})
+	db.mu.Lock()
+	for _, id := range ids {
+		delete(db.writers, id)
+	}
+	db.mu.Unlock()
+	e, err := db.coord.Flush()
+	if err == nil {
+		err = db.coord.Wait(context.Background(), e)
+	}
+	return err
 }
 
 // build waits for a started job's backfill and makes the relation visible. In the
@@ -396,8 +417,16 @@ func errCreationCanceled(rel *catalog.Relation) error {
 	return sqlerr.New(sqlerr.QueryCanceled, "creation of %q was cancelled", rel.Name)
 }
 
+// atOnce tells, inside a transaction block, that a statement is not a part of it.
+func (s *Session) atOnce(what string) {
+	if s.tx.explicit() && s.tx.implicit == 0 {
+		s.notice("WARNING", sqlerr.New("01000", "%s takes effect at once; ROLLBACK does not undo it", what))
+	}
+}
+
 // createTable is CREATE TABLE.
 func (s *Session) createTable(ctx context.Context, stmt parser.Statement, c creation) (*Result, error) {
+	s.atOnce("CREATE TABLE")
 	if skip, err := s.place(&c); err != nil || skip {
 		return done("CREATE TABLE"), err
 	}
@@ -426,6 +455,7 @@ func (s *Session) createTable(ctx context.Context, stmt parser.Statement, c crea
 
 // createView is CREATE [OR REPLACE] VIEW.
 func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.ViewStmt) (*Result, error) {
+	s.atOnce("CREATE VIEW")
 	c := rangeVarCreation(v.View, false)
 	db := s.db
 	if v.Replace && c.schema == "" {
@@ -469,7 +499,14 @@ func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.
 	}
 	db.ddl.Lock()
 	defer db.ddl.Unlock()
+	if cur := db.Catalog().Any(c.schema, c.name); cur != old {
+		return nil, sqlerr.New(sqlerr.DuplicateTable, "relation %q already exists", c.name).At(c.pos)
+	}
 	if old != nil {
+		if by := db.readByJob(old); by != nil && rel.Definition != old.Definition {
+			return nil, sqlerr.Unsupported("CREATE OR REPLACE VIEW of %q, which the %s %q reads,", c.name, kindName(by.Kind), by.Name).At(c.pos).
+				WithHint("Drop that first and create it again afterwards.")
+		}
 		rel.ID = old.ID
 	} else {
 		rel.ID = db.newIDs(1)
@@ -478,6 +515,19 @@ func (s *Session) createView(ctx context.Context, stmt parser.Statement, v *ast.
 		return nil, err
 	}
 	return done("CREATE VIEW"), nil
+}
+
+// readByJob finds a relation with a job that reads a view, directly or through other views; nil: there is none.
+func (db *DB) readByJob(v *catalog.Relation) *catalog.Relation {
+	for _, d := range db.Catalog().Dependents(v.ID) {
+		if d.Kind != catalog.View {
+			return d
+		}
+		if by := db.readByJob(d); by != nil {
+			return by
+		}
+	}
+	return nil
 }
 
 // viewColumns binds a view's query for its columns and what it reads.
@@ -536,16 +586,14 @@ func (s *Session) createMaterializedView(ctx context.Context, stmt parser.Statem
 		return nil, sqlerr.Unsupported("EMIT ON WINDOW CLOSE").At(stmt.Clauses.EmitOnWindowClose.Pos)
 	}
 	text, offset := parser.DefiningQuery(&stmt)
-	if names := v.Into.ColNames; len(names) > 0 {
-		cols, _, err := s.viewColumns(v.Query, names, true)
-		if err != nil {
-			return nil, err
-		}
-		text = "SELECT * FROM (" + text + ") AS _v(" + quotedNames(cols) + ")"
-	} else if _, _, err := s.viewColumns(v.Query, nil, true); err != nil {
+	cols, deps, err := s.viewColumns(v.Query, v.Into.ColNames, true)
+	if err != nil {
 		return nil, err
 	}
-	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.MaterializedView, Definition: text, Conflict: catalog.ConflictNone}
+	if len(v.Into.ColNames) > 0 {
+		text = "SELECT * FROM (" + text + ") AS _v(" + quotedNames(cols) + ")"
+	}
+	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.MaterializedView, Definition: text, DependsOn: deps, Conflict: catalog.ConflictNone}
 	if err := s.takeOptions(rel, with); err != nil {
 		return nil, err
 	}
@@ -630,6 +678,9 @@ func (s *Session) createSource(ctx context.Context, stmt parser.Statement, x *pa
 	db := s.db
 	db.ddl.Lock()
 	defer db.ddl.Unlock()
+	if db.Catalog().Any(c.schema, c.name) != nil {
+		return nil, sqlerr.New(sqlerr.DuplicateTable, "relation %q already exists", c.name).At(c.pos)
+	}
 	rel.ID = db.newIDs(1)
 	if err := db.change([]*catalog.Relation{rel}, nil, nil); err != nil {
 		return nil, err
@@ -653,7 +704,15 @@ func (s *Session) createSink(ctx context.Context, stmt parser.Statement, x *pars
 	if x.From != nil {
 		text = "SELECT * FROM " + qualified(x.From)
 	}
-	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.Sink, Definition: text, Conflict: catalog.ConflictNone}
+	q, err := parser.ParseQuery(text)
+	if err != nil {
+		return nil, err
+	}
+	_, deps, err := s.viewColumns(q.Node, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	rel := &catalog.Relation{Schema: c.schema, Name: c.name, Kind: catalog.Sink, Definition: text, DependsOn: deps, Conflict: catalog.ConflictNone}
 	if err := s.takeOptions(rel, x.With); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *Session) dml(ctx context.Context, st plan.Statement, ectx *expr.Ctx) (*
 	}
 	s.last = max(s.last, out.epoch)
 	if s.set.on("implicit_flush") {
-		err = db.waitEpoch(ctx, out.epoch)
+		err = db.waitEpoch(ctx, out.epoch, rel)
 	}
 	return out, err
 }
@@ -147,7 +147,7 @@ func (s *Session) dmlInBlock(ctx context.Context, st plan.Statement, rel *catalo
 		return nil, err
 	}
 	defer snap.Close()
-	v := &tableView{snap: snap, w: tt.w, over: tt.over}
+	v := &tableView{snap: snap, w: tt.w, over: tt.over.Overlay}
 	c, out, err := s.changes(ctx, st, rel, rows, v, ectx)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"streamdb/sql/parser"
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
-	"streamdb/storage"
 )
 
 // dropKinds says which relations each DROP takes.
@@ -113,21 +112,8 @@ func (db *DB) dropAll(all []*catalog.Relation) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var ids, rows []catalog.ID
-	for _, r := range slices.Backward(all) { // readers first
-		db.jobs.Remove(r.ID, sqlerr.New(sqlerr.QueryCanceled, "%s %q was dropped", kindName(r.Kind), r.Name))
-		ids = append(ids, r.ID)
-		rows = append(append(rows, r.ID), r.State...)
-	}
-	if err := db.change(nil, ids, func(e storage.Epoch) { db.store.Drop(e, ids32(rows)...) }); err != nil {
-		return err
-	}
-	db.mu.Lock()
-	for _, id := range ids {
-		delete(db.writers, id)
-	}
-	db.mu.Unlock()
-	return nil
+	slices.Reverse(all) // readers first
+	return db.remove(all, nil)
 }
 
 // findAny resolves a name, also of what is being created; nil: there is none.
@@ -198,6 +184,11 @@ func (s *Session) dropStmt(ctx context.Context, d *ast.DropStmt) (*Result, error
 
 func (s *Session) dropSchema(name string, ifExists, cascade bool) error {
 	db := s.db
+	if err := s.notInBlock("DROP SCHEMA"); err != nil {
+		return err
+	}
+	db.ddl.Lock()
+	defer db.ddl.Unlock()
 	cat := db.Catalog()
 	if !cat.HasSchema(name) {
 		if ifExists {
@@ -209,8 +200,6 @@ func (s *Session) dropSchema(name string, ifExists, cascade bool) error {
 	if slices.Contains(systemSchemas, name) {
 		return sqlerr.New(sqlerr.DependentObjects, "cannot drop schema %s because it is required by the database system", name)
 	}
-	db.ddl.Lock()
-	defer db.ddl.Unlock()
 	var roots []*catalog.Relation
 	for _, r := range cat.Relations() {
 		if r.Schema == name {

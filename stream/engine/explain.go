@@ -15,8 +15,8 @@ import (
 
 // An explainMode is what an EXPLAIN asks for.
 type explainMode struct {
-	verbose, logical, distsql bool
-	format                    string
+	verbose, logical, distsql, backfill bool
+	format                              string // text, json or dot
 }
 
 func explainOptions(x *parser.Explain) (explainMode, error) {
@@ -38,16 +38,31 @@ func explainOptions(x *parser.Explain) (explainMode, error) {
 			m.format = strings.ToLower(o.Value)
 		case "type":
 			m.logical, m.distsql = strings.EqualFold(o.Value, "logical"), strings.EqualFold(o.Value, "distsql")
-		case "analyze", "backfill":
+		case "backfill":
+			m.backfill = on
+		case "analyze":
 			return m, sqlerr.Unsupported("EXPLAIN (%s)", strings.ToUpper(o.Name)).At(o.Pos)
 		default:
-			return m, sqlerr.New(sqlerr.Syntax, "unrecognized EXPLAIN option %q", o.Name).At(o.Pos).WithHint("Options: VERBOSE, LOGICAL, PHYSICAL, DISTSQL, FORMAT TEXT.")
+			return m, sqlerr.New(sqlerr.Syntax, "unrecognized EXPLAIN option %q", o.Name).At(o.Pos).WithHint("Options: VERBOSE, LOGICAL, PHYSICAL, DISTSQL, BACKFILL, FORMAT TEXT | JSON | DOT.")
 		}
 	}
-	if m.format != "text" {
+	switch m.format {
+	case "text", "json", "dot":
+	case "xml", "yaml":
 		return m, sqlerr.Unsupported("EXPLAIN (FORMAT %s)", strings.ToUpper(m.format)).At(x.Pos)
 	}
 	return m, nil
+}
+
+// text writes a plan in the format asked for.
+func (m *explainMode) text(text, json, dot func() string) string {
+	switch m.format {
+	case "json":
+		return json()
+	case "dot":
+		return dot()
+	}
+	return text()
 }
 
 // explain is EXPLAIN of a statement, or of a relation that exists.
@@ -61,14 +76,15 @@ func (s *Session) explain(ctx context.Context, x *parser.Explain) (*Result, erro
 		if err != nil {
 			return nil, err
 		}
-		if r.Plan == nil {
-			r.Plan = &catalog.PlanInput{}
-		}
 		in := &recordedPlan{r.Plan}
+		if r.Plan == nil {
+			in.PlanInput = &catalog.PlanInput{}
+		}
 		return s.explainJob(r, s.db.before(r), s.db.plannerSettings(in.get), in.stats(), in.get("timezone"), m)
 	}
 	stmt := *x.Stmt
 	rel := &catalog.Relation{Schema: "public"}
+	set := s.plannerSettings()
 	switch {
 	case isPlannable(stmt):
 		return s.explainQuery(stmt, m)
@@ -99,6 +115,9 @@ func (s *Session) explain(ctx context.Context, x *parser.Explain) (*Result, erro
 			rel.Kind, rel.Name = catalog.MaterializedView, e.Create.Into.Rel.Relname
 			rel.Definition, _ = parser.DefiningQuery(&stmt)
 			err = s.takeOptions(rel, e.With)
+			if err == nil && e.BackfillOrder != nil {
+				set.BackfillOrder, err = planner.ParseBackfillOrder(backfillOrderText(e.BackfillOrder))
+			}
 		case *parser.CreateSink:
 			rel.Kind, rel.Name, rel.Definition = catalog.Sink, e.Name.Name, e.QueryText
 			if e.From != nil {
@@ -120,7 +139,6 @@ func (s *Session) explain(ctx context.Context, x *parser.Explain) (*Result, erro
 		}
 	}
 	rel.SearchPath, rel.Owner, rel.Vnodes = s.searchPath(), s.user, int(s.set.int("streaming_max_parallelism"))
-	set := s.plannerSettings()
 	r, err := s.explainJob(rel, s.db.Catalog(), set, s.db, s.set.get("timezone"), m)
 	if err != nil {
 		_, offset := parser.DefiningQuery(&stmt)
@@ -132,18 +150,32 @@ func (s *Session) explain(ctx context.Context, x *parser.Explain) (*Result, erro
 // explainJob shows the plan of a job: as one tree, or cut into fragments.
 func (s *Session) explainJob(rel *catalog.Relation, cat *catalog.Snapshot, set planner.Settings, st planner.Stats, zone string, m explainMode) (*Result, error) {
 	set.Verbose = m.verbose
-	if m.distsql || rel.Kind == catalog.Table {
+	backfill := ""
+	if m.distsql || m.backfill || rel.Kind == catalog.Table {
 		g, _, err := s.db.planJob(rel, cat, set, st, jobExprCtx(zone))
 		if err != nil {
 			return nil, err
 		}
-		return s.textResult("QUERY PLAN", plan.ExplainGraph(g)), nil
+		if m.distsql || rel.Kind == catalog.Table {
+			text := m.text(func() string { return plan.ExplainGraph(g) }, func() string { return plan.ExplainGraphJSON(g) }, func() string { return plan.ExplainGraphDOT(g) })
+			if m.backfill {
+				text = strings.TrimSuffix(text, "\n") + "\n" + plan.ExplainBackfill(g)
+			}
+			return s.textResult("QUERY PLAN", text), nil
+		}
+		if m.backfill {
+			backfill = plan.ExplainBackfill(g)
+		}
 	}
 	root, err := s.db.planStream(rel, cat, set, st, jobExprCtx(zone))
 	if err != nil {
 		return nil, err
 	}
-	return s.textResult("QUERY PLAN", plan.Explain(root, m.verbose)), nil
+	text := m.text(func() string { return plan.Explain(root, m.verbose) }, func() string { return plan.ExplainJSON(root, m.verbose) }, func() string { return plan.ExplainDOT(root, m.verbose) })
+	if backfill != "" {
+		text = strings.TrimSuffix(text, "\n") + "\n" + backfill
+	}
+	return s.textResult("QUERY PLAN", text), nil
 }
 
 // explainQuery shows the plan of a SELECT or of a DML statement's rows.
@@ -154,7 +186,7 @@ func (s *Session) explainQuery(stmt parser.Statement, m explainMode) (*Result, e
 	}
 	if m.logical {
 		if q, ok := st.(*plan.Query); ok {
-			return s.textResult("QUERY PLAN", plan.ExplainNode(q.Root)), nil
+			return s.textResult("QUERY PLAN", plan.ExplainLogical(q.Root)), nil
 		}
 	}
 	cat := s.db.Catalog()
@@ -172,6 +204,12 @@ func (s *Session) explainQuery(stmt parser.Statement, m explainMode) (*Result, e
 		root, head = st.Source, "BatchUpdate { table: "+st.Table.Name+" }\n"
 	case *plan.Delete:
 		root, head = st.Source, "BatchDelete { table: "+st.Table.Name+" }\n"
+	}
+	if m.backfill {
+		return nil, sqlerr.Unsupported("EXPLAIN (BACKFILL) of a statement that has no backfill").At(stmt.Offset)
+	}
+	if m.format != "text" {
+		return s.textResult("QUERY PLAN", m.text(nil, func() string { return plan.ExplainNodeJSON(root) }, func() string { return plan.ExplainNodeDOT(root) })), nil
 	}
 	text := plan.ExplainNode(root)
 	if head != "" {

@@ -174,6 +174,8 @@ func (s *Session) waitJobs(ctx context.Context, w *parser.Wait) error {
 // alterSet is ALTER … SET parallelism, backfill_rate_limit and the like.
 func (s *Session) alterSet(ctx context.Context, a *parser.AlterSet) (*Result, error) {
 	db := s.db
+	db.ddl.Lock()
+	defer db.ddl.Unlock()
 	r, err := s.find(a.Name)
 	if err != nil {
 		if a.IfExists {
@@ -196,11 +198,6 @@ func (s *Session) alterSet(ctx context.Context, a *parser.AlterSet) (*Result, er
 		n.RateLimit = nil
 		if x, err := strconv.ParseInt(v, 10, 64); err == nil {
 			rate, n.RateLimit = x, &x
-		}
-		db.ddl.Lock()
-		defer db.ddl.Unlock()
-		if cur := db.Catalog().ByID(r.ID); cur != nil {
-			n.Building = cur.Building
 		}
 		if err := db.jobs.Throttle(ctx, r.ID, rate, func(e storage.Epoch) { db.stage(e, []*catalog.Relation{&n}, nil) }); err != nil {
 			return nil, err

@@ -243,9 +243,7 @@ func (s *Session) Execute(ctx context.Context, p *Prepared, args []types.Datum) 
 		return nil, errFailedBlock()
 	}
 	s.tick()
-	stale := p.plan.version != s.db.Catalog().Version || p.plan.path != s.set.get("search_path")
-	stale = stale || p.plan.indexed && s.tx.explicit() && s.tx.wrote
-	if p.plan.stmt != nil && stale {
+	if s.stale(p) {
 		if err := s.prepare(p); err != nil {
 			return nil, err
 		}
@@ -272,6 +270,15 @@ func (s *Session) Execute(ctx context.Context, p *Prepared, args []types.Datum) 
 	return r, nil
 }
 
+// stale reports whether a statement must be planned anew before it runs.
+func (s *Session) stale(p *Prepared) bool {
+	if p.plan.stmt == nil {
+		return false
+	}
+	changed := p.plan.version != s.db.Catalog().Version || p.plan.path != s.set.get("search_path")
+	return changed || p.plan.indexed && s.tx.explicit() && s.tx.wrote
+}
+
 func (s *Session) execute(ctx context.Context, p *Prepared, args []types.Datum) (*Result, error) {
 	if len(args) != len(p.Params) {
 		return nil, sqlerr.New(sqlerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement requires %d", len(args), len(p.Params))
@@ -293,9 +300,6 @@ func (s *Session) execute(ctx context.Context, p *Prepared, args []types.Datum) 
 		r := rowsResult("", p.Columns, w.ret...)
 		r.tag = func(int64) string { return fmt.Sprint(name, w.rows) }
 		return r, nil
-	}
-	if err := s.readable(q.Root); err != nil {
-		return nil, err
 	}
 	it, err := s.run(ctx, q.Root, ectx, s.overlay)
 	if err != nil {

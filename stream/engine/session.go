@@ -41,6 +41,10 @@ type Session struct {
 	since   time.Time
 	app     string
 	cancel  context.CancelCauseFunc // of the running statement; nil: idle
+	ctx     context.Context         // of the running statement
+
+	statement uint64      // number of the newest statement
+	idle      *time.Timer // ends the session if it stays idle inside a transaction block; nil: nothing does
 }
 
 // A txState is where a session is with respect to transactions.
@@ -100,6 +104,12 @@ const DefaultDatabase = "dev"
 
 // Close rolls back what is open and forgets the session.
 func (s *Session) Close() {
+	s.mu.Lock()
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	s.mu.Unlock()
 	s.tx = txState{}
 	for _, c := range s.cursors {
 		c.close()
@@ -185,10 +195,11 @@ func (s *Session) setTo(name, value string, local bool) error {
 		}
 	}
 	if s.tx.explicit() {
-		switch key {
-		case "transaction_read_only":
+		if !local {
+			delete(s.tx.local, key) // SET after SET LOCAL stays after the block
+		}
+		if key == "transaction_read_only" {
 			s.tx.readOnly = v == "on"
-		case "transaction_isolation":
 		}
 	}
 	s.assign(key, v)
@@ -265,7 +276,7 @@ func (s *Session) commit(ctx context.Context) (string, error) {
 		return "ROLLBACK", nil
 	}
 	t := s.tx.txn
-	e, err := t.commit(ctx, s.db, true)
+	e, err := t.commit(ctx, s.db)
 	if err != nil {
 		s.rollback()
 		return "", err
@@ -274,7 +285,11 @@ func (s *Session) commit(ctx context.Context) (string, error) {
 	if e > 0 {
 		s.last = max(s.last, e)
 		if s.set.on("implicit_flush") {
-			if err := s.db.waitEpoch(ctx, e); err != nil {
+			var tables []*catalog.Relation
+			for _, tt := range t.order() {
+				tables = append(tables, tt.rel)
+			}
+			if err := s.db.waitEpoch(ctx, e, tables...); err != nil {
 				return "", err
 			}
 		}
@@ -300,6 +315,12 @@ func (s *Session) endBlock(t *txn) {
 func (s *Session) rollback() {
 	if t := s.tx.txn; t != nil {
 		s.restoreSettings(t.settings)
+		for name, c := range s.cursors {
+			if c.born == t { // one WITH HOLD is held by a commit only
+				c.close()
+				delete(s.cursors, name)
+			}
+		}
 	}
 	s.closeCursors(false)
 	s.tx.txn, s.tx.failed = nil, false
@@ -360,7 +381,7 @@ func (s *Session) overlay(r *catalog.Relation) *batch.Overlay {
 		return nil
 	}
 	if tt := s.tx.tables[r.ID]; tt != nil && tt.over.Len() > 0 {
-		return tt.over
+		return tt.over.Overlay
 	}
 	return nil
 }
@@ -374,20 +395,46 @@ func (s *Session) guard(ctx context.Context, text string) (context.Context, func
 			cancel(sqlerr.New(sqlerr.QueryCanceled, "canceling statement due to statement timeout"))
 		})
 	}
-	s.mu.Lock()
-	s.running, s.since, s.cancel = text, s.db.clock.Now(), cancel
-	s.mu.Unlock()
 	begin := s.db.clock.Now()
+	s.mu.Lock()
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
+	s.statement++
+	id := s.statement
+	s.running, s.since, s.cancel, s.ctx = text, begin, cancel, ctx
+	s.mu.Unlock()
 	return ctx, func() {
 		if timer != nil {
 			timer.Stop()
 		}
 		s.mu.Lock()
-		s.running, s.cancel = "", nil
+		if s.statement == id { // an earlier one's result may be closed later
+			s.running, s.cancel = "", nil
+			s.watchIdle(id)
+		}
 		s.mu.Unlock()
 		cancel(nil)
 		s.db.metrics.QuerySeconds.Observe(s.db.clock.Now().Sub(begin).Seconds())
 	}
+}
+
+// watchIdle ends the session if no statement follows the newest one, with number
+// id, inside a transaction block for as long as the setting allows. The caller holds mu.
+func (s *Session) watchIdle(id uint64) {
+	d := s.set.duration("idle_in_transaction_session_timeout")
+	if d == 0 || s.o.Terminate == nil || !s.tx.explicit() || s.tx.implicit > 0 {
+		return
+	}
+	s.idle = time.AfterFunc(d, func() {
+		s.mu.Lock()
+		still := s.statement == id && s.running == "" && s.idle != nil
+		s.mu.Unlock()
+		if still {
+			s.o.Terminate(sqlerr.New("25P03", "terminating connection due to idle-in-transaction timeout"))
+		}
+	})
 }
 
 // cause turns the error of an interrupted statement into the reason it was interrupted for.
@@ -410,31 +457,84 @@ func (s *Session) run(ctx context.Context, n planNode, ectx *expr.Ctx, overlay f
 	if err != nil {
 		return nil, err
 	}
-	it, err := batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
-	if err != nil {
+	// After the snapshot was taken: of a relation that is still there then, the snapshot has all rows.
+	if err := s.readable(n); err != nil {
 		snap.Close()
 		return nil, err
 	}
-	return &pinned{it, snap}, nil
+	p := &pinned{snap: snap}
+	if s.tx.explicit() {
+		overlay = p.holdOverlays(s.tx.txn, overlay)
+	}
+	p.Iterator, err = batch.Run(n, &batch.Env{Snap: snap, Ctx: ectx, Desc: relationDesc, System: s.systemRows, Overlay: overlay, Memory: s.db.queryBytes(), ChunkSize: s.db.o.ChunkSize, TempDir: s.db.tempDir()})
+	if err != nil {
+		p.free()
+		return nil, err
+	}
+	return p, nil
 }
 
-// A pinned iterator keeps its snapshot open until it is closed.
+// queryBytes is what one query may hold before it spills; 0: batch's default.
+func (db *DB) queryBytes() int64 {
+	if db.o.MemoryLimit > 0 {
+		return max(db.o.MemoryLimit/4, 16<<20)
+	}
+	return 0
+}
+
+// A pinned iterator keeps its snapshot open, and what its transaction had written
+// when it began as it was, until it is closed.
 type pinned struct {
 	batch.Iterator
 	snap *storage.Snapshot
+	held []*txnOverlay
+}
+
+// holdOverlays makes an overlay function that goes on giving what overlay gives now.
+func (p *pinned) holdOverlays(t *txn, overlay func(*catalog.Relation) *batch.Overlay) func(*catalog.Relation) *batch.Overlay {
+	now := map[catalog.ID]*batch.Overlay{}
+	for id, tt := range t.tables {
+		o := overlay(tt.rel)
+		if o == tt.over.Overlay {
+			tt.over.readers++
+			p.held = append(p.held, tt.over)
+		}
+		now[id] = o
+	}
+	return func(r *catalog.Relation) *batch.Overlay {
+		if o, ok := now[r.ID]; ok {
+			return o
+		}
+		return overlay(r)
+	}
 }
 
 func (p *pinned) Close() {
 	p.Iterator.Close()
-	p.snap.Close()
+	p.free()
+}
+
+func (p *pinned) free() {
+	if p.snap != nil {
+		p.snap.Close()
+		p.snap = nil
+	}
+	for _, o := range p.held {
+		o.readers--
+	}
+	p.held = nil
 }
 
 // usable says whether a relation may be read or written: its job must run.
 func (db *DB) usable(r *catalog.Relation) error {
-	if cur := db.Catalog().ByID(r.ID); cur != nil {
-		r = cur
+	if r.Kind == catalog.System {
+		return nil
 	}
-	if r.Failed == "" {
+	cur := db.Catalog().ByID(r.ID)
+	if cur == nil {
+		return sqlerr.New(sqlerr.UndefinedTable, "relation %q does not exist", r.Name)
+	}
+	if r = cur; r.Failed == "" {
 		return nil
 	}
 	return sqlerr.New(sqlerr.NotPrepared, "%s %q has stopped: %s", kindName(r.Kind), r.Name, r.Failed).

@@ -224,11 +224,16 @@ func (db *DB) sessionList() []*Session {
 }
 
 func parameterRows(s *Session, _ *parser.Show) ([][]string, error) {
+	s.db.ddl.Lock()
+	next := s.db.params[paramPauseNext] == "on"
+	s.db.ddl.Unlock()
 	return [][]string{
+		{paramPaused, fmt.Sprint(s.db.jobs.Paused()), "true"},
 		{"barrier_interval_ms", fmt.Sprint(s.db.o.Interval.Milliseconds()), "false"},
 		{"checkpoint_frequency", "1", "false"},
 		{"data_directory", s.db.o.Dir, "false"},
 		{"parallelism", fmt.Sprint(s.db.o.Parallelism), "false"},
+		{paramPauseNext, fmt.Sprint(next), "true"},
 	}, nil
 }
 

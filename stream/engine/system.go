@@ -22,6 +22,21 @@ func (y *system) CallSystem(name string, args []types.Datum, ret types.Type) (ty
 	return syscat.Call(name, args, ret, y)
 }
 
+// Sleep implements syscat.Sleeper: it waits until the time has passed or the statement is ended.
+func (y *system) Sleep(d time.Duration) error {
+	y.s.mu.Lock()
+	ctx := y.s.ctx
+	y.s.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // systemRows computes a system relation.
 func (s *Session) systemRows(ctx context.Context, r *catalog.Relation, cols []int) (*chunk.Chunk, error) {
 	return syscat.Rows(ctx, r, cols, &system{s})

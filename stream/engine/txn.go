@@ -33,9 +33,28 @@ type txn struct {
 type txnTable struct {
 	rel  *catalog.Relation
 	w    *tableWriter
-	over *batch.Overlay
+	over *txnOverlay
 	base map[string][]byte // key → row before the transaction first touched it; nil value: none
 	log  []txnWrite        // all writes in order, so that savepoints can go back
+}
+
+// A txnOverlay is a table's rows as the transaction has them. Cursors and portals
+// that are open go on reading it; who writes then takes a copy.
+type txnOverlay struct {
+	*batch.Overlay
+	readers int
+}
+
+// alone makes over this table's own, unread by anybody.
+func (tt *txnTable) alone() {
+	if tt.over.readers == 0 {
+		return
+	}
+	n := batch.NewOverlay()
+	for k, val := range tt.over.Scan(nil, nil) {
+		n.Put(k, val)
+	}
+	tt.over = &txnOverlay{Overlay: n}
 }
 
 type txnWrite struct {
@@ -49,12 +68,14 @@ type savepoint struct {
 	name     string
 	lens     map[catalog.ID]int
 	settings map[string]string
+	local    map[string]string
+	readOnly bool
 }
 
 func (t *txn) table(db *DB, r *catalog.Relation) *txnTable {
 	tt := t.tables[r.ID]
 	if tt == nil {
-		tt = &txnTable{rel: r, w: db.writer(r), over: batch.NewOverlay(), base: map[string][]byte{}}
+		tt = &txnTable{rel: r, w: db.writer(r), over: &txnOverlay{Overlay: batch.NewOverlay()}, base: map[string][]byte{}}
 		t.tables[r.ID] = tt
 	}
 	return tt
@@ -76,6 +97,7 @@ func (tt *txnTable) put(key string, val, base []byte, hadBase bool) {
 
 // add takes a statement's changes into the transaction.
 func (tt *txnTable) add(c *changeSet) error {
+	tt.alone()
 	delVals := encodeVals(tt.w.codec, c.dels)
 	for i, k := range c.delKeys {
 		tt.put(k, nil, delVals[i], true)
@@ -88,6 +110,9 @@ func (tt *txnTable) add(c *changeSet) error {
 
 // rollbackTo undoes the writes after the first n.
 func (tt *txnTable) rollbackTo(n int) {
+	if len(tt.log) > n {
+		tt.alone()
+	}
 	for i := len(tt.log) - 1; i >= n; i-- {
 		w := tt.log[i]
 		if w.prevSeen {
@@ -101,7 +126,7 @@ func (tt *txnTable) rollbackTo(n int) {
 }
 
 func (t *txn) save(name string, set *settings) {
-	s := savepoint{name: name, lens: map[catalog.ID]int{}, settings: maps.Clone(set.vals)}
+	s := savepoint{name: name, lens: map[catalog.ID]int{}, settings: maps.Clone(set.vals), local: maps.Clone(t.local), readOnly: t.readOnly}
 	for id, tt := range t.tables {
 		s.lens[id] = len(tt.log)
 	}
@@ -121,18 +146,20 @@ func noSavepoint(name string) error {
 	return sqlerr.New("3B001", "savepoint %q does not exist", name)
 }
 
-func (t *txn) rollbackTo(name string, set *settings) error {
+// rollbackTo goes back to a savepoint, which stays; the caller does so with the settings it returns.
+func (t *txn) rollbackTo(name string) (settings map[string]string, err error) {
 	i := t.find(name)
 	if i < 0 {
-		return noSavepoint(name)
+		return nil, noSavepoint(name)
 	}
 	s := t.saves[i]
 	t.saves = t.saves[:i+1]
 	for id, tt := range t.tables {
 		tt.rollbackTo(s.lens[id])
 	}
-	set.vals = maps.Clone(s.settings)
-	return nil
+	t.local = maps.Clone(s.local)
+	t.readOnly = s.readOnly
+	return s.settings, nil
 }
 
 func (t *txn) release(name string) error {
@@ -144,11 +171,16 @@ func (t *txn) release(name string) error {
 	return nil
 }
 
-// commit hands the transaction's changes over in one epoch and waits for it.
-// It returns that epoch, 0 if nothing was written.
-func (t *txn) commit(ctx context.Context, db *DB, wait bool) (storage.Epoch, error) {
+// order returns the tables that the transaction has changed, in the order in which they are locked.
+func (t *txn) order() []*txnTable {
 	order := slices.SortedFunc(maps.Values(t.tables), func(a, b *txnTable) int { return cmp.Compare(a.rel.ID, b.rel.ID) })
-	order = slices.DeleteFunc(order, func(tt *txnTable) bool { return len(tt.base) == 0 })
+	return slices.DeleteFunc(order, func(tt *txnTable) bool { return len(tt.base) == 0 })
+}
+
+// commit hands the transaction's changes over in one epoch. It returns that
+// epoch, 0 if nothing was written.
+func (t *txn) commit(ctx context.Context, db *DB) (storage.Epoch, error) {
+	order := t.order()
 	if len(order) == 0 {
 		return 0, nil
 	}

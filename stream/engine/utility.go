@@ -73,6 +73,12 @@ func (s *Session) utility(ctx context.Context, stmt parser.Statement, args []typ
 		return s.discard(n.DiscardStmt)
 	case *ast.Node_RenameStmt:
 		return s.rename(n.RenameStmt)
+	case *ast.Node_AlterObjectSchemaStmt:
+		return s.setSchema(n.AlterObjectSchemaStmt)
+	case *ast.Node_AlterTableStmt:
+		return s.alterTable(n.AlterTableStmt)
+	case *ast.Node_AlterSystemStmt:
+		return s.alterSystem(ctx, n.AlterSystemStmt.Setstmt)
 	case *ast.Node_VacuumStmt:
 		if n.VacuumStmt.IsVacuumcmd {
 			return done("VACUUM"), nil
@@ -135,6 +141,11 @@ func (s *Session) extension(ctx context.Context, stmt parser.Statement) (*Result
 		return s.drop(ctx, x.Kind, x.Names, x.IfExists, x.Cascade)
 	case *parser.AlterSet:
 		return s.alterSet(ctx, x)
+	case *parser.AlterObject:
+		return s.alterObject(x)
+	case *parser.Recover:
+		return nil, sqlerr.Unsupported("RECOVER: a job that has stopped is not started again").At(x.Pos).
+			WithHint("Drop the relation and create it again; SELECT * FROM rw_catalog.rw_job_errors shows all that have stopped.")
 	case *parser.CancelJobs:
 		ids, err := s.cancelJobs(x.IDs)
 		if err != nil {
@@ -221,10 +232,12 @@ func (s *Session) transaction(ctx context.Context, t *ast.TransactionStmt) (*Res
 		case ast.TransactionStmtKind_TRANS_STMT_RELEASE:
 			return done("RELEASE"), s.tx.release(t.SavepointName)
 		}
-		if err := s.tx.txn.rollbackTo(t.SavepointName, s.set); err != nil {
+		settings, err := s.tx.txn.rollbackTo(t.SavepointName)
+		if err != nil {
 			return nil, err
 		}
-		s.tx.failed, s.style = false, nil
+		s.restoreSettings(settings)
+		s.tx.failed = false
 		return done("ROLLBACK"), nil
 	}
 	return nil, sqlerr.Unsupported("two-phase commit")
@@ -370,14 +383,6 @@ func (s *Session) comment(c *ast.CommentStmt) (*Result, error) {
 	return done("COMMENT"), nil
 }
 
-// rename is ALTER … RENAME of a relation.
-func (s *Session) rename(n *ast.RenameStmt) (*Result, error) {
-	if n.Relation == nil || n.RenameType == ast.ObjectType_OBJECT_COLUMN {
-		return nil, sqlerr.Unsupported("this form of ALTER … RENAME")
-	}
-	return nil, sqlerr.Unsupported("ALTER … RENAME")
-}
-
 // prepareStmt is PREPARE name AS.
 func (s *Session) prepareStmt(ctx context.Context, stmt parser.Statement, n *ast.PrepareStmt) (*Result, error) {
 	if s.prepared[n.Name] != nil {
@@ -410,7 +415,7 @@ func (s *Session) executeStmt(ctx context.Context, n *ast.ExecuteStmt) (*Result,
 		return nil, sqlerr.New(sqlerr.Syntax, "wrong number of parameters for prepared statement %q", n.Name).
 			WithDetail("Expected %d parameters but got %d.", len(p.Params), len(n.Params))
 	}
-	if p.plan.stmt != nil && p.plan.version != s.db.Catalog().Version {
+	if s.stale(p) {
 		if err := s.prepare(p); err != nil {
 			return nil, err
 		}
@@ -526,6 +531,12 @@ func (s *Session) createTableAs(ctx context.Context, stmt parser.Statement, n *a
 	}
 	w, err := s.dml(ctx, ins, s.exprCtx(nil))
 	if err != nil {
+		// Without its rows the table is not wanted either.
+		s.db.ddl.Lock()
+		defer s.db.ddl.Unlock()
+		if s.db.Catalog().ByID(j.rel.ID) != nil {
+			s.db.abandon(j.rel, err)
+		}
 		return nil, err
 	}
 	return done(fmt.Sprint("SELECT ", w.rows)), nil

@@ -139,9 +139,9 @@ func (c *changeSet) empty() bool { return len(c.dels) == 0 && len(c.ins) == 0 }
 // holds the coordinator's write side and the writer's mu.
 func (db *DB) send(c *changeSet, w *tableWriter, e storage.Epoch) error {
 	db.reserveRowIDs(e)
-	ports, owner, err := db.jobs.Ports(c.rel.ID)
+	ports, owner, err := db.ports(c.rel)
 	if err != nil {
-		return sqlerr.New(sqlerr.NotPrepared, "table %q does not take rows: %w", c.rel.Name, err)
+		return err
 	}
 	for _, d := range c.dels {
 		d = &chunk.Chunk{Ops: slices.Repeat([]chunk.Op{chunk.Delete}, d.Len()), Cols: d.Cols, N: d.N}
@@ -237,9 +237,21 @@ func encodeKeys(c *storage.Codec, rows []*chunk.Chunk) []string {
 	var out []string
 	var buf []byte
 	for _, r := range rows {
-		for i := range r.Len() {
-			buf = c.AppendKey(buf[:0], r.Cols, i)
-			out = append(out, string(buf))
+		buf = buf[:0]
+		ends := make([]int, r.Len())
+		vnodes := c.Vnodes(r.Cols, r.Len())
+		for i := range ends {
+			var v uint16
+			if vnodes != nil {
+				v = vnodes[i]
+			}
+			buf = c.AppendKeyVnode(buf, v, r.Cols, i)
+			ends[i] = len(buf)
+		}
+		all, from := string(buf), 0
+		for _, end := range ends {
+			out = append(out, all[from:end])
+			from = end
 		}
 	}
 	return out
@@ -262,11 +274,15 @@ func encodeVals(c *storage.Codec, rows []*chunk.Chunk) [][]byte {
 	return out
 }
 
-// commitChanges sends change sets in one epoch and waits until it is durable and
-// visible everywhere (or, with wait false, not at all). The writers are locked by
-// the caller, in table order.
+// commitChanges sends change sets in one epoch, in which they become durable and
+// visible everywhere, all or none. The writers are locked by the caller, in table order.
 func (db *DB) commitChanges(sets []*changeSet, ws []*tableWriter) (storage.Epoch, error) {
 	return db.coord.Write(true, func(e storage.Epoch) error {
+		for _, c := range sets {
+			if _, _, err := db.ports(c.rel); err != nil {
+				return err
+			}
+		}
 		for i, c := range sets {
 			if err := db.send(c, ws[i], e); err != nil {
 				return err
@@ -276,15 +292,39 @@ func (db *DB) commitChanges(sets []*changeSet, ws []*tableWriter) (storage.Epoch
 	})
 }
 
-// waitEpoch waits for a commit as the outcome of a statement. The rows are on
-// their way already: a cancelled wait says so.
-func (db *DB) waitEpoch(ctx context.Context, e storage.Epoch) error {
+// ports is where rows of a table go.
+func (db *DB) ports(r *catalog.Relation) ([]stream.Port, []uint16, error) {
+	ports, owner, err := db.jobs.Ports(r.ID)
+	if err != nil {
+		err = sqlerr.New(sqlerr.NotPrepared, "table %q does not take rows: %w", r.Name, err)
+	}
+	return ports, owner, err
+}
+
+// waitEpoch waits for a commit as the outcome of a statement that wrote into
+// tables. The rows are on their way already: a cancelled wait says so. A table
+// that has stopped meanwhile may not have taken them.
+func (db *DB) waitEpoch(ctx context.Context, e storage.Epoch, tables ...*catalog.Relation) error {
 	err := db.coord.Wait(ctx, e)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return sqlerr.New(sqlerr.QueryCanceled, "canceling wait for durability due to user request").
+		why := errCanceled
+		if errors.As(err, &why) && why.Code != sqlerr.QueryCanceled {
+			return why
+		}
+		return sqlerr.New(sqlerr.QueryCanceled, "%s", why.Message).
 			WithDetail("The change has already been handed over and will become visible unless the server stops first.")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if j := db.jobs.Job(t.ID); j != nil {
+			if err := j.Err(); err != nil {
+				return sqlerr.New(sqlerr.NotPrepared, "table %q has stopped: %w", t.Name, err).WithDetail("The change may not have been made.")
+			}
+		}
+	}
+	return nil
 }
 
 // decodeRows turns encoded rows back into a chunk of full rows of r.

@@ -30,7 +30,7 @@ type valueCounts struct {
 	loaded []chunk.Column
 	limit  int // values that change before they are written
 
-	slots, changed []int32
+	changed []int32
 }
 
 // newValueCounts makes the counters of the values in the key columns of l.

@@ -52,10 +52,31 @@ type backfill struct {
 	since   int           // rows that came from the stream since the scan had its turn
 	turn    time.Time     // when that was
 	moved   bool          // the scan had a turn since the last barrier
+	sent    int           // rows it delivered since then
+	most    int           // rows it may deliver until the next; see pace
 	tail    bool          // the scan is through, its end not yet persisted
 	ended   storage.Epoch // that has the end, which is not told yet; 0: none
 	scanned prometheus.Counter
 	ratio   prometheus.Gauge
+}
+
+// firstPace and lastPace bound the chunks that a backfill delivers between two barriers.
+const (
+	firstPace = 8
+	lastPace  = 1024
+)
+
+// pace adapts what is delivered in an epoch to what the store takes: while commits
+// keep up with barriers it grows, and when they fall behind it shrinks, so that the
+// statements that share the epochs do not wait long for them.
+func (x *backfill) pace(e storage.Epoch) {
+	size := x.env.chunkSize()
+	if behind := int64(e) - int64(x.env.Store.Committed()); behind > 2 {
+		x.most = max(x.most*7/10, size)
+	} else if x.sent >= x.most {
+		x.most = min(x.most+x.most/2, lastPace*size)
+	}
+	x.sent = 0
 }
 
 // turnAfter is how long a busy stream may keep the scan from its turn; so many
@@ -79,7 +100,7 @@ func newBackfill(env *Env, progress *plan.TableDesc, d storage.Desc, cols []int,
 		in: env.In, env: env, object: d.ID, cols: cols,
 		codec: storage.NewCodec(d), schema: make([]chunk.Column, len(d.Schema)),
 		pos: newPositions(env, progress), key: stream.FragmentKey{Job: env.Job, Fragment: env.Fragment},
-		paused: env.GlobalPause,
+		paused: env.GlobalPause, most: firstPace * env.chunkSize(),
 	}
 	x.read = x.codec.NewDecoder(cols)
 	x.types = out
@@ -237,6 +258,12 @@ func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit)
 // nothing else to do, so it may wait for the limit or for the stream.
 func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error {
 	n := x.env.chunkSize()
+	if x.sent >= x.most {
+		if idle {
+			x.wait(ctx, time.Time{})
+		}
+		return nil
+	}
 	if l := x.env.Limiter; l != nil {
 		if n = l.Allow(n); n == 0 {
 			if idle {
@@ -253,6 +280,7 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 	if l := x.env.Limiter; l != nil {
 		l.Return(n - c.N)
 	}
+	x.sent += c.N
 	if p := x.env.Progress; p != nil {
 		p.Done.Add(int64(c.N))
 		p.LastMove.Store(x.env.now())
@@ -332,6 +360,7 @@ func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 		x.tail, x.ended = false, e
 	}
 	x.moved = false
+	x.pace(e)
 	x.mutate(m.Barrier)
 	return emit(m)
 }
@@ -437,6 +466,7 @@ func (x *backfill) report() (last bool) {
 	if p == nil {
 		return x.env.Single
 	}
+	x.env.logger().Debug("backfill finished", "table", x.codec.Desc().Name, "vnodes", len(x.pos.vnodes), "rows", p.Done.Load())
 	p.LastMove.Store(x.env.now())
 	if p.Finished.Add(1) < p.Actors {
 		return false

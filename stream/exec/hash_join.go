@@ -52,10 +52,8 @@ func newHashJoin(env *Env, n *plan.StreamHashJoin) (*hashJoin, error) {
 	if nulls == nil {
 		nulls = make([]bool, len(n.LeftKeys))
 	}
-	var all types.Schema
 	for i, keys := range [2][]int{n.LeftKeys, n.RightKeys} {
 		in := n.In[i].Props()
-		all = append(all, in.Schema...)
 		x.port[i] = n.In[i].(*plan.StreamMerge).Port
 		x.width[i] = len(in.Schema)
 		if len(states[i].Key) < len(keys) || !slices.Equal(states[i].Key[:len(keys)], keys) {

@@ -159,12 +159,6 @@ func (x *run) emit(m stream.Message) error {
 	return nil
 }
 
-// to makes another run's port receive this run's output, hashed by cols (nil: all rows).
-func (x *run) to(y *run, port int) {
-	x.outs = append(x.outs, &stream.Dispatcher{To: []stream.Port{{In: y.in, Channel: y.ports[port]}}})
-	y.ports[port] = -1 // not fed by the rig
-}
-
 func (x *run) send(port int, c *chunk.Chunk) {
 	if err := x.in.Send(x.ports[port], stream.Message{Chunk: c}); err != nil {
 		x.r.t.Fatal(err)

@@ -75,10 +75,10 @@ func TestValuesOnce(t *testing.T) {
 	n := &plan.StreamValues{Rows: [][]expr.Expr{{&expr.Const{Val: types.NewInt(1), Typ: types.Int8}}, {&expr.Const{Typ: types.Int8}}},
 		Progress: &plan.TableDesc{ID: 5, Name: "values"}}
 	n.Schema = schemaOf(types.Int8)
-	x := r.start(n, 1, nil)
+	r.start(n, 1, nil)
 	r.barrier(nil)
 	r.crash() // before it was committed
-	x = r.start(n, 1, nil)
+	x := r.start(n, 1, nil)
 	r.barrier(nil)
 	r.barrier(nil)
 	if got := pretty(x.take()); got != "I\n+ 1\n+ ." {

@@ -9,6 +9,7 @@ package job
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 // processed while another commits, and a third may wait for the disk.
 const maxInFlight = 3
 
+// stallAfter is how long an epoch may be in flight before it is worth a warning.
+const stallAfter = 10 * time.Second
+
 // eagerWait is how long after a command's barrier the next one follows at the latest, while something is active.
 const eagerWait = 2 * time.Millisecond
 
@@ -29,7 +33,16 @@ type Command struct {
 	// Stage is called with the barrier's epoch before it is sent, to add catalog
 	// changes and the like that commit with it; nil: nothing.
 	Stage func(e storage.Epoch)
-	// Expect are actors that report from this barrier on.
+	// Start are the actors whose first barrier this is.
+	Start []Start
+}
+
+// A Start is a set of actors, those of a job, that begin with a barrier.
+type Start struct {
+	// Alive is asked before the barrier is sent: a job that has been stopped since
+	// never begins. Who stops it calls Forget only after Alive has turned false.
+	Alive func() bool
+	// Expect report from this barrier on.
 	Expect []stream.ActorID
 	// Heads get this barrier, and all later ones, from the coordinator itself.
 	Heads []Head
@@ -47,6 +60,7 @@ type Head struct {
 //  1. Epochs are injected, finished and committed in order.
 //  2. An actor is expected at an epoch iff it was alive when its barrier was injected and has not been forgotten since.
 //  3. While writeMu is held for reading no barrier is injected: what a writer sends then is in one epoch.
+//  4. No lock is held while an epoch is made durable: barriers and writers go on.
 type Coordinator struct {
 	store    *storage.Store
 	clock    storage.Clock
@@ -54,6 +68,7 @@ type Coordinator struct {
 	metrics  *Metrics
 	fatal    func(error)                          // an epoch could not be made durable
 	onCommit func(storage.Epoch) *stream.Mutation // called after each commit; may ask for a mutation
+	stalled  func()                               // called every stallAfter while one epoch is in flight
 
 	writeMu sync.RWMutex
 
@@ -107,14 +122,16 @@ func NewCoordinator(store *storage.Store, clock storage.Clock, log *slog.Logger,
 	return c
 }
 
-// Close stops sending barriers; epochs in flight are not committed.
-func (c *Coordinator) Close(err error) {
+// shut makes everybody who waits, and all later calls, end with err; epochs in
+// flight are not committed.
+func (c *Coordinator) shut(err error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.closed == nil {
 		c.closed = err
 	}
 	for _, w := range c.waiters {
-		w.ch <- err
+		w.ch <- c.closed
 	}
 	c.waiters = nil
 	for _, p := range c.commands {
@@ -122,8 +139,13 @@ func (c *Coordinator) Close(err error) {
 	}
 	c.commands = nil
 	c.finished.Broadcast()
-	c.mu.Unlock()
 	c.cancel()
+}
+
+// Close is shut, and waits for what runs. Jobs must have been taken down: the
+// next barrier may be waiting for a writer whose rows no actor takes any more.
+func (c *Coordinator) Close(err error) {
+	c.shut(err)
 	c.wg.Wait()
 }
 
@@ -150,8 +172,9 @@ func (c *Coordinator) wake() {
 	}
 }
 
-// Submit queues a command and returns the epoch of the barrier that carried it.
-func (c *Coordinator) Submit(cmd Command) (storage.Epoch, error) {
+// Submit queues a command and returns the epoch of the barrier that carried it. A
+// command whose ctx ends before that is taken back.
+func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, error) {
 	p := pending{cmd, make(chan storage.Epoch, 1)}
 	c.mu.Lock()
 	if c.closed != nil {
@@ -161,7 +184,21 @@ func (c *Coordinator) Submit(cmd Command) (storage.Epoch, error) {
 	c.commands = append(c.commands, p)
 	c.mu.Unlock()
 	c.wake()
-	e, ok := <-p.done
+	var e storage.Epoch
+	var ok bool
+	select {
+	case e, ok = <-p.done:
+	case <-ctx.Done():
+		c.mu.Lock()
+		n := len(c.commands)
+		c.commands = slices.DeleteFunc(c.commands, func(q pending) bool { return q.done == p.done })
+		taken := len(c.commands) == n
+		c.mu.Unlock()
+		if !taken {
+			return 0, context.Cause(ctx)
+		}
+		e, ok = <-p.done
+	}
 	if !ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -224,17 +261,28 @@ func (c *Coordinator) Wait(ctx context.Context, e storage.Epoch) error {
 func (c *Coordinator) inject(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	var sent time.Time
+	var sent, warned time.Time
 	for ctx.Err() == nil {
+		var stalled func()
 		c.mu.Lock()
 		full := len(c.inflight) >= maxInFlight
 		urgent := len(c.commands) > 0 || c.wanted > c.last
 		idle := !c.dirty && c.active == 0
 		wait := time.Hour
+		if len(c.inflight) > 0 {
+			wait = stallAfter
+			if now := c.clock.Now(); now.Sub(c.inflight[0].start) >= stallAfter && now.Sub(warned) >= stallAfter {
+				warned = now
+				stalled = c.stalled
+			}
+		}
 		if !full && !urgent && !idle {
 			wait = max(0, min(c.interval, c.eager)-c.clock.Now().Sub(sent))
 		}
 		c.mu.Unlock()
+		if stalled != nil {
+			stalled()
+		}
 		if !full && (urgent || !idle && wait == 0) {
 			sent = c.clock.Now()
 			c.barrier(sent)
@@ -269,10 +317,15 @@ func (c *Coordinator) barrier(now time.Time) {
 			p.cmd.Stage(e)
 		}
 		mut = merge(mut, p.cmd.Mutation)
-		for _, a := range p.cmd.Expect {
-			c.live[a] = true
+		for _, st := range p.cmd.Start {
+			if !st.Alive() {
+				continue
+			}
+			for _, a := range st.Expect {
+				c.live[a] = true
+			}
+			c.heads = append(c.heads, st.Heads...)
 		}
-		c.heads = append(c.heads, p.cmd.Heads...)
 	}
 	for a := range c.live {
 		f.missing[a] = true
@@ -367,7 +420,21 @@ func (c *Coordinator) Forget(actors []stream.ActorID) {
 	c.finished.Broadcast()
 }
 
-// Stalled returns the oldest epoch in flight, since when, and the actors it waits for.
+// StageAll calls stage for every epoch that is not committed and for the open one,
+// and makes a barrier follow at once. What it stages is committed with whichever
+// of them comes first, and overrides what was staged for the others before.
+func (c *Coordinator) StageAll(stage func(e storage.Epoch)) {
+	c.mu.Lock()
+	for _, f := range c.inflight {
+		stage(f.epoch)
+	}
+	stage(c.last + 1)
+	c.wanted = max(c.wanted, c.last+1)
+	c.mu.Unlock()
+	c.wake()
+}
+
+// Stalled returns the oldest epoch in flight, since when, and the actors it waits for, by number.
 func (c *Coordinator) Stalled() (e storage.Epoch, since time.Time, actors []stream.ActorID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -378,6 +445,7 @@ func (c *Coordinator) Stalled() (e storage.Epoch, since time.Time, actors []stre
 	for a := range f.missing {
 		actors = append(actors, a)
 	}
+	slices.Sort(actors)
 	return f.epoch, f.start, actors
 }
 
@@ -400,13 +468,7 @@ func (c *Coordinator) commit() {
 		if err := c.store.Commit(f.epoch); err != nil {
 			c.log.Error("epoch cannot be made durable", "epoch", f.epoch, "err", err)
 			c.fatal(err)
-			c.mu.Lock()
-			c.closed = err
-			for _, w := range c.waiters {
-				w.ch <- err
-			}
-			c.waiters = nil
-			c.mu.Unlock()
+			c.shut(err)
 			return
 		}
 		c.metrics.EpochLatency.Observe(c.clock.Now().Sub(f.start).Seconds())
@@ -430,7 +492,9 @@ func (c *Coordinator) commit() {
 		if hook != nil {
 			if mut := hook(f.epoch); mut != nil {
 				c.mu.Lock()
-				c.commands = append(c.commands, pending{Command{Mutation: mut}, make(chan storage.Epoch, 1)})
+				if c.closed == nil {
+					c.commands = append(c.commands, pending{Command{Mutation: mut}, make(chan storage.Epoch, 1)})
+				}
 				c.mu.Unlock()
 			}
 		}

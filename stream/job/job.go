@@ -95,7 +95,7 @@ func owners(vnodes, n int) []uint16 {
 // build makes the actors of a graph and connects them among themselves. Nothing runs yet.
 func (m *Manager) build(rel *catalog.Relation, g *plan.Graph, parallelism int) (*Job, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	j := &Job{Rel: rel, Graph: g, frags: map[plan.FragmentID]*fragment{}, ctx: ctx, cancel: cancel, started: m.clock.Now(), built: make(chan struct{}), rate: stream.Unlimited}
+	j := &Job{Rel: rel, Graph: g, frags: map[plan.FragmentID]*fragment{}, finished: true, ctx: ctx, cancel: cancel, started: m.clock.Now(), built: make(chan struct{}), rate: stream.Unlimited}
 	if rel.RateLimit != nil {
 		j.rate = *rel.RateLimit
 	}
@@ -116,6 +116,7 @@ func (m *Manager) build(rel *catalog.Relation, g *plan.Graph, parallelism int) (
 		f.owner = owners(vnodes, n)
 		f.started.Store(len(g.BackfillOrder[pf.ID]) == 0)
 		if backfills(pf.Root) {
+			j.finished = false
 			f.progress = &stream.Progress{Actors: int32(n)}
 			f.limiter = exec.NewLimiter(j.rate, m.clock)
 		}
@@ -167,6 +168,10 @@ func (m *Manager) build(rel *catalog.Relation, g *plan.Graph, parallelism int) (
 			a.run.Exec = x
 		}
 	}
+	j.active = !j.finished || j.source
+	if j.finished {
+		close(j.built)
+	}
 	return j, nil
 }
 
@@ -207,6 +212,9 @@ func (m *Manager) connect(j *Job) error {
 		up := m.jobs[u.Rel]
 		if up == nil {
 			return fmt.Errorf("relation %d, which %q reads, does not run", u.Rel, j.Rel.Name)
+		}
+		if err := up.Err(); err != nil {
+			return fmt.Errorf("%q, which %q reads, has stopped: %w", up.Rel.Name, j.Rel.Name, err)
 		}
 		to := j.frags[u.To]
 		link := upstreamLink{up: u, disp: map[stream.ActorID][]*stream.Dispatcher{}}
@@ -259,25 +267,32 @@ func (j *Job) Err() error { j.mu.Lock(); defer j.mu.Unlock(); return j.err }
 // Built is closed when all backfills of the job are finished, or it has stopped.
 func (j *Job) Built() <-chan struct{} { return j.built }
 
-// stop takes the actors down at once, whatever is queued for them. It returns
-// when their goroutines have ended.
-func (m *Manager) stop(j *Job, cause error) {
+// mark makes cause the reason why the job has stopped, and reports whether it is
+// the first one; who was first must take the job down. From here on the job is
+// not connected to others, and begins with no barrier if it has not begun yet.
+func (j *Job) mark(cause error) bool {
 	j.mu.Lock()
-	first := j.err == nil
-	if first {
-		j.err = cause
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return false
 	}
+	j.err = cause
+	return true
+}
+
+// down ends the actors of a marked job at once, whatever is queued for them. It
+// does not wait for their goroutines.
+func (m *Manager) down(j *Job) {
+	j.mu.Lock()
 	done, active := j.finished, j.active
 	j.finished, j.active = true, false
 	j.mu.Unlock()
-	if !first {
-		j.wg.Wait()
-		return
-	}
-	j.cancel(cause)
+	// Before the context ends, which makes executors close their inboxes with its
+	// cause: senders of other jobs must find that the receiver is gone, not an error.
 	for _, a := range j.actors {
 		a.in.Close(stream.ErrGone)
 	}
+	j.cancel(j.Err())
 	m.coord.Forget(j.ids())
 	if !done {
 		close(j.built)

@@ -36,6 +36,8 @@ type Options struct {
 	ChunkSize int
 	ExprCtx   func(rel *catalog.Relation) *expr.Ctx // what the expressions of a job may depend on
 	Fatal     func(error)                           // an epoch could not be made durable: the process must end
+	// StageFailed notes in an epoch that a job has stopped with an error; nil: nobody needs to know.
+	StageFailed func(e storage.Epoch, rel catalog.ID, err error)
 	// Failed is told, on its own goroutine, of jobs that have stopped with an error, the first one first.
 	Failed  func(rels []catalog.ID, err error)
 	Seed    uint64
@@ -44,25 +46,28 @@ type Options struct {
 
 // A Manager owns the running jobs.
 type Manager struct {
-	store    *storage.Store
-	clock    storage.Clock
-	log      *slog.Logger
-	metrics  *Metrics
-	execM    *exec.Metrics
-	cache    *exec.Budget
-	chunk    int
-	exprCtx  func(*catalog.Relation) *expr.Ctx
-	failed   func([]catalog.ID, error)
-	seed     uint64
-	drivers  []connector.Driver
-	coord    *Coordinator
-	actorSeq atomic.Uint32
-	failures sync.WaitGroup
+	store   *storage.Store
+	clock   storage.Clock
+	log     *slog.Logger
+	metrics *Metrics
+	execM   *exec.Metrics
+	cache   *exec.Budget
+	chunk   int
+	exprCtx func(*catalog.Relation) *expr.Ctx
+	failed  func([]catalog.ID, error)
+
+	stageFailed func(storage.Epoch, catalog.ID, error)
+	seed        uint64
+	drivers     []connector.Driver
+	coord       *Coordinator
+	actorSeq    atomic.Uint32
+	failures    sync.WaitGroup
+	leaving     sync.WaitGroup // removed jobs whose actors have not ended yet
 
 	mu      sync.Mutex
 	jobs    map[catalog.ID]*Job
 	paused  bool // all backfills
-	closing bool
+	closing bool // no job is started any more
 }
 
 // NewManager starts a manager without jobs.
@@ -73,11 +78,14 @@ func NewManager(o Options) *Manager {
 	if o.ChunkSize == 0 {
 		o.ChunkSize = 1024
 	}
-	m := &Manager{store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
+	if o.StageFailed == nil {
+		o.StageFailed = func(storage.Epoch, catalog.ID, error) {}
+	}
+	m := &Manager{stageFailed: o.StageFailed, store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
 		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{}}
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
 	m.coord.mu.Lock()
-	m.coord.onCommit = m.committed
+	m.coord.onCommit, m.coord.stalled = m.committed, m.warnStalled
 	m.coord.mu.Unlock()
 	return m
 }
@@ -152,13 +160,15 @@ func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Gra
 	}
 	j, err := m.build(rel, g, parallelism)
 	if err == nil {
-		err = m.connect(j)
+		if err = m.connect(j); err != nil {
+			j.cancel(err)
+		}
 	}
 	if err != nil {
 		m.mu.Unlock()
 		return nil, err
 	}
-	m.jobs[rel.ID] = j
+	m.launch(j)
 	m.mu.Unlock()
 	mut := &stream.Mutation{Add: map[stream.ActorID][]*stream.Dispatcher{}}
 	for _, l := range j.ups {
@@ -166,9 +176,7 @@ func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Gra
 			mut.Add[a] = append(mut.Add[a], d...)
 		}
 	}
-	m.activate(j)
-	m.start(j)
-	e, err := m.coord.Submit(Command{Mutation: mut, Stage: stage, Expect: j.ids(), Heads: j.heads()})
+	e, err := m.coord.Submit(ctx, Command{Mutation: mut, Stage: stage, Start: []Start{j.first()}})
 	if err == nil {
 		err = m.coord.Wait(ctx, e)
 	}
@@ -178,22 +186,20 @@ func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Gra
 	return j, err
 }
 
-// activate makes the coordinator send barriers by the clock while j backfills or reads a connector.
-func (m *Manager) activate(j *Job) {
-	building := false
-	for _, f := range j.order {
-		building = building || f.progress != nil
-	}
-	active := building || j.source
-	j.mu.Lock()
-	j.finished, j.active = !building, active
-	j.mu.Unlock()
-	if !building {
-		close(j.built)
-	}
-	if active {
+// launch makes a job known, runs its actors, which wait for their first barrier,
+// and makes the coordinator send barriers by the clock while the job backfills or
+// reads a connector. The caller holds mu.
+func (m *Manager) launch(j *Job) {
+	m.jobs[j.Rel.ID] = j
+	if j.active {
 		m.coord.Activate(1)
 	}
+	m.start(j)
+}
+
+// first is what begins with the job's first barrier.
+func (j *Job) first() Start {
+	return Start{Alive: func() bool { return j.Err() == nil }, Expect: j.ids(), Heads: j.heads()}
 }
 
 // A Restored job is one that the catalog says must run.
@@ -203,19 +209,24 @@ type Restored struct {
 	Parallelism int
 }
 
-// Restore starts the given jobs, upstream ones first, all with one barrier.
-func (m *Manager) Restore(ctx context.Context, all []Restored) error {
+// Restore starts the given jobs, upstream ones first, all with one barrier. A job
+// that cannot be built does not run, and neither do those that read it. stage, with
+// why those did not start, adds to that barrier's epoch.
+func (m *Manager) Restore(ctx context.Context, all []Restored, stage func(e storage.Epoch, failed map[catalog.ID]error)) error {
 	m.mu.Lock()
-	cmd := Command{}
+	failed := map[catalog.ID]error{}
+	cmd := Command{Stage: func(e storage.Epoch) { stage(e, failed) }}
 	var started []*Job
 	for _, r := range all {
 		j, err := m.build(r.Rel, r.Graph, r.Parallelism)
 		if err == nil {
-			err = m.connect(j)
+			if err = m.connect(j); err != nil {
+				j.cancel(err)
+			}
 		}
 		if err != nil {
-			m.mu.Unlock()
-			return fmt.Errorf("restore %q: %w", r.Rel.Name, err)
+			failed[r.Rel.ID] = err
+			continue
 		}
 		for _, l := range j.ups {
 			up := m.jobs[l.up.Rel]
@@ -225,35 +236,51 @@ func (m *Manager) Restore(ctx context.Context, all []Restored) error {
 		}
 		m.jobs[r.Rel.ID] = j
 		started = append(started, j)
-		cmd.Expect = append(cmd.Expect, j.ids()...)
-		cmd.Heads = append(cmd.Heads, j.heads()...)
+		cmd.Start = append(cmd.Start, j.first())
+	}
+	for _, j := range started {
+		m.launch(j)
 	}
 	m.mu.Unlock()
-	for _, j := range started {
-		m.activate(j)
-		m.start(j)
-	}
-	if len(started) == 0 {
-		return nil
-	}
-	e, err := m.coord.Submit(cmd)
+	e, err := m.coord.Submit(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	return m.coord.Wait(ctx, e)
 }
 
-// Remove takes a job down at once and forgets it. Its rows stay until the caller drops them.
-func (m *Manager) Remove(id catalog.ID, cause error) {
+// A Removal is a job that is to go, and what those who wait for it are told.
+type Removal struct {
+	ID    catalog.ID
+	Cause error
+}
+
+// Remove takes jobs down at once and forgets them. stage adds their removal to an
+// epoch: it is committed no later than the first epoch that they have no full part
+// in, so that no restart finds them with a part of an epoch missing. An actor that
+// is in the middle of something long ends later; what it seals then is not kept.
+func (m *Manager) Remove(jobs []Removal, stage func(storage.Epoch)) {
 	m.mu.Lock()
-	j := m.jobs[id]
-	delete(m.jobs, id)
-	m.mu.Unlock()
-	if j == nil {
-		return
+	var gone, first []*Job
+	for _, r := range jobs {
+		j := m.jobs[r.ID]
+		if j == nil {
+			continue
+		}
+		delete(m.jobs, r.ID)
+		gone = append(gone, j)
+		if j.mark(r.Cause) {
+			first = append(first, j)
+		}
 	}
-	m.stop(j, cause)
-	j.wg.Wait()
+	m.coord.StageAll(stage)
+	m.mu.Unlock()
+	for _, j := range first {
+		m.down(j)
+	}
+	for _, j := range gone {
+		m.leaving.Go(j.wg.Wait)
+	}
 }
 
 // fail stops the job of an actor that ended with an error, and all jobs that read it.
@@ -270,18 +297,31 @@ func (m *Manager) fail(j *Job, a *actor, err error) {
 			m.mu.Unlock()
 			return
 		}
-		down := m.readers(j)
-		m.mu.Unlock()
-		m.metrics.Failures.Inc()
-		m.log.Error("job stopped", "job", j.Rel.Name, "err", err)
+		// All are marked before any is taken down: a job that is connected after this
+		// finds that what it would read has stopped.
 		var ids []catalog.ID
-		for i, d := range down {
+		var down []*Job
+		for i, d := range m.readers(j) {
 			cause := err
 			if i > 0 {
 				cause = fmt.Errorf("%q, which it reads, has stopped: %w", j.Rel.Name, err)
 			}
-			m.stop(d, cause)
-			ids = append(ids, d.Rel.ID)
+			if d.mark(cause) {
+				down = append(down, d)
+				ids = append(ids, d.Rel.ID)
+			}
+		}
+		// An epoch may now be committed without a part of what these jobs did in it.
+		m.coord.StageAll(func(e storage.Epoch) {
+			for _, d := range down {
+				m.stageFailed(e, d.Rel.ID, d.Err())
+			}
+		})
+		m.mu.Unlock()
+		m.metrics.Failures.Inc()
+		m.log.Error("job stopped", "job", j.Rel.Name, "err", err)
+		for _, d := range down {
+			m.down(d)
 		}
 		if m.failed != nil {
 			m.failed(ids, err)
@@ -325,23 +365,31 @@ func (m *Manager) Throttle(ctx context.Context, id catalog.ID, rate int64, stage
 		j.rate = rate
 		j.mu.Unlock()
 	}
-	e, err := m.coord.Submit(Command{Mutation: &stream.Mutation{Throttle: map[catalog.ID]int64{id: rate}}, Stage: stage})
+	e, err := m.coord.Submit(ctx, Command{Mutation: &stream.Mutation{Throttle: map[catalog.ID]int64{id: rate}}, Stage: stage})
 	if err != nil {
 		return err
 	}
 	return m.coord.Wait(ctx, e)
 }
 
-// Pause stops the backfills of all jobs, and Resume (pause false) lets them go on.
+// Pause stops the backfills of all jobs, or lets them go on (pause false). The
+// caller keeps it apart from Create: a job starts as things are when it is built.
 func (m *Manager) Pause(ctx context.Context, pause bool) error {
 	m.mu.Lock()
 	m.paused = pause
 	m.mu.Unlock()
-	e, err := m.coord.Submit(Command{Mutation: &stream.Mutation{Pause: pause, Resume: !pause}})
+	e, err := m.coord.Submit(ctx, Command{Mutation: &stream.Mutation{Pause: pause, Resume: !pause}})
 	if err != nil {
 		return err
 	}
 	return m.coord.Wait(ctx, e)
+}
+
+// Paused reports whether all backfills are paused.
+func (m *Manager) Paused() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.paused
 }
 
 // Ports returns where a table's job takes what is written into the table: one
@@ -376,12 +424,16 @@ func (m *Manager) Close() {
 		jobs = append(jobs, m.jobs[id])
 	}
 	m.mu.Unlock()
-	m.coord.Close(errClosing)
+	m.coord.shut(errClosing)
 	for _, j := range jobs {
-		m.stop(j, errClosing)
+		if j.mark(errClosing) {
+			m.down(j)
+		}
 	}
 	for _, j := range jobs {
 		j.wg.Wait()
 	}
+	m.coord.Close(errClosing)
 	m.failures.Wait()
+	m.leaving.Wait()
 }

@@ -72,9 +72,10 @@ func (m *Manager) Report(j *Job) Report {
 		r.Total += fr.Total
 		r.Fragments = append(r.Fragments, fr)
 	}
+	held := m.stalled()
+	now := m.clock.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	now := m.clock.Now()
 	s := &j.sample
 	switch since := now.Sub(s.at); {
 	case s.at.IsZero():
@@ -91,12 +92,18 @@ func (m *Manager) Report(j *Job) Report {
 		r.Left = time.Duration(float64(r.Total-r.Done) / s.rate * float64(time.Second))
 	}
 	switch {
+	case held != "":
+		r.WaitsFor = held
 	case r.Finished:
-		r.Left = 0
+	case m.Paused():
+		r.WaitsFor = "paused: all backfills are"
 	case r.Rate == stream.Paused:
 		r.WaitsFor = "paused: backfill_rate_limit = 0"
 	case r.Rate > 0:
 		r.WaitsFor = fmt.Sprintf("backfill_rate_limit = %d", r.Rate)
+	}
+	if r.Finished {
+		r.Left = 0
 	}
 	return r
 }
@@ -161,5 +168,38 @@ func (m *Manager) finish(j *Job) {
 	}
 	if idle {
 		m.coord.Activate(-1)
+	}
+}
+
+// stalled says what holds the oldest epoch, if it is in flight for stallAfter or longer; "": nothing.
+func (m *Manager) stalled() string {
+	e, since, actors := m.coord.Stalled()
+	held := m.clock.Now().Sub(since)
+	if e == 0 || held < stallAfter {
+		return ""
+	}
+	if len(actors) == 0 {
+		return fmt.Sprintf("the disk: epoch %d is being written, in flight for %d s", e, int(held.Seconds()))
+	}
+	who := fmt.Sprintf("actor %d", actors[0])
+	for _, j := range m.Jobs() {
+		for _, f := range j.order {
+			for _, a := range f.actors {
+				if a.id == actors[0] {
+					who = fmt.Sprintf("%q, fragment %d, actor %d", j.Rel.Name, f.plan.ID, a.id)
+				}
+			}
+		}
+	}
+	if n := len(actors) - 1; n > 0 {
+		who += fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%s: it holds epoch %d, in flight for %d s", who, e, int(held.Seconds()))
+}
+
+// warnStalled logs what holds the oldest epoch.
+func (m *Manager) warnStalled() {
+	if s := m.stalled(); s != "" {
+		m.log.Warn("an epoch does not end", "held_by", s)
 	}
 }

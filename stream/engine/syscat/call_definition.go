@@ -53,7 +53,7 @@ func indexDef(c *call) (types.Datum, error) {
 func constraintDef(c *call) (types.Datum, error) {
 	for _, k := range constraints(worldOf(c.Snapshot()), c.Info) {
 		if k.oid == c.oid(0) {
-			return types.NewString(k.definition()), nil
+			return types.NewString(k.definition(!c.null(1) && c.args[1].Bool())), nil
 		}
 	}
 	return types.Datum{}, nil

@@ -267,7 +267,7 @@ func nameFunctions() map[string]function {
 		"regclassin": regclassIn, "regclassout": regOut(regclassName), "to_regclass": orNull(regclassIn),
 		"regprocin": regprocIn, "regprocout": regOut(regprocName), "to_regproc": orNull(regprocIn),
 		"regtypein": regtypeIn, "to_regtype": orNull(regtypeIn),
-		"regtypeout":     regOut(func(_ *call, oid int64) string { return typeNamed(oid) }),
+		"regtypeout":     regOut(func(_ *call, oid int64) string { return typeName(oid) }),
 		"regnamespacein": regnamespaceIn, "to_regnamespace": orNull(regnamespaceIn),
 		"regnamespaceout": regOut(func(c *call, oid int64) string {
 			if s := schemaName(c, oid); s != "" {
@@ -282,7 +282,7 @@ func nameFunctions() map[string]function {
 			}
 			t, ok := types.ByOID(uint32(c.oid(0)))
 			if !ok {
-				if s := typeNamed(c.oid(0)); s != "" {
+				if s := typeName(c.oid(0)); s != "" {
 					return types.NewString(s), nil
 				}
 				return types.NewString("???"), nil

@@ -48,13 +48,18 @@ func (c *class) qualified() string {
 	return parser.QuoteIdent(c.schema) + "." + parser.QuoteIdent(c.name)
 }
 
-// definition is a constraint as pg_get_constraintdef writes it.
-func (c *constraint) definition() string {
+// definition is a constraint as pg_get_constraintdef writes it; pretty leaves out
+// the parentheses that are not needed.
+func (c *constraint) definition(pretty bool) string {
 	if c.kind == 'c' {
-		if strings.HasPrefix(c.check, "(") && strings.HasSuffix(c.check, ")") && enclosed(c.check) {
-			return "CHECK (" + c.check + ")"
+		check := c.check
+		if !enclosed(check) {
+			check = "(" + check + ")"
 		}
-		return "CHECK ((" + c.check + "))"
+		if pretty {
+			return "CHECK " + check
+		}
+		return "CHECK (" + check + ")"
 	}
 	names := make([]string, len(c.keys))
 	for i, k := range c.keys {
@@ -63,8 +68,11 @@ func (c *constraint) definition() string {
 	return "PRIMARY KEY (" + strings.Join(names, ", ") + ")"
 }
 
-// enclosed reports whether the parenthesis that s begins with ends at its end.
+// enclosed reports whether s is one expression in parentheses.
 func enclosed(s string) bool {
+	if !strings.HasPrefix(s, "(") || strings.ContainsAny(s, `'"$`) {
+		return false // parentheses in quotes are not worth counting
+	}
 	depth := 0
 	for i := range len(s) {
 		switch s[i] {

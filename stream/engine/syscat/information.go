@@ -363,7 +363,7 @@ func informationSources() map[string]source {
 					}
 					return types.NewString("FUNCTION")
 				}),
-				"data_type":        str(func(p *proc) string { return typeNamed(p.ret) }),
+				"data_type":        str(func(p *proc) string { return typeName(p.ret) }),
 				"type_udt_name":    str(func(p *proc) string { info, _ := types.InfoOf(uint32(p.ret)); return info.Name }),
 				"is_deterministic": str(func(p *proc) string { return yesNo(p.volatility == 'i') }),
 				"is_null_call":     str(func(p *proc) string { return yesNo(p.strict) }),

@@ -30,6 +30,9 @@ const (
 	rootRole      = 10
 	btreeMethod   = 403
 	heapMethod    = 2
+
+	defaultCollation = 100
+	cCollation       = 950
 )
 
 // Catalogs, as class in pg_description and pg_depend.
@@ -319,10 +322,10 @@ func collationOf(t types.Type) int64 {
 		oid = t.Elem.OID
 	}
 	switch oid {
-	case types.OIDText, types.OIDVarchar, types.OIDBpchar:
-		return 100
+	case types.OIDText, types.OIDVarchar, types.OIDBpchar, types.OIDNodeTree:
+		return defaultCollation
 	case types.OIDName:
-		return 950
+		return cCollation
 	}
 	return 0
 }

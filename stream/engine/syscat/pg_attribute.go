@@ -76,7 +76,10 @@ func attributeSources() map[string]source {
 					if a.class.kind == 'i' && !a.class.primary && a.num > int64(a.class.rel.IndexKey) {
 						return 0 // an INCLUDEd column
 					}
-					return collationOf(a.col.Type)
+					if c := collationOf(a.col.Type); c == 0 || !a.class.system() || a.class.kind == 'v' {
+						return c
+					}
+					return cCollation // PostgreSQL's own tables are in byte order
 				}),
 			},
 			fixed: map[string]any{"attstattarget": -1, "attcacheoff": -1, "attislocal": true},

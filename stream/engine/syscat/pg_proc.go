@@ -108,40 +108,11 @@ func volatility(v expr.Volatility) byte {
 	return 'i'
 }
 
-// typeNamed is a type's name for function signatures, also where the type exists in PostgreSQL only.
-func typeNamed(oid int64) string {
-	switch oid {
-	case 0:
-		return "-"
-	case 2275:
-		return "cstring"
-	case 2281:
-		return "internal"
-	case 269:
-		return "table_am_handler"
-	case 325:
-		return "index_am_handler"
-	}
-	if t, ok := types.ByOID(uint32(oid)); ok {
-		if oid == types.OIDBpchar {
-			return "character"
-		}
-		return types.FormatType(t)
-	}
-	return pseudoNames[oid]
-}
-
-// pseudoNames are the polymorphic types of signatures.
-var pseudoNames = map[int64]string{
-	2276: `"any"`, 2277: "anyarray", 2283: "anyelement", 2776: "anynonarray", 3500: "anyenum", 3831: "anyrange",
-	5077: "anycompatible", 5078: "anycompatiblearray", 5079: "anycompatiblenonarray",
-}
-
 // arguments writes a function's arguments as pg_get_function_arguments does.
 func (p *proc) arguments(outs bool) string {
 	var out []string
 	for i, a := range p.args {
-		s := typeNamed(a)
+		s := typeName(a)
 		if p.variadic != 0 && i == len(p.args)-1 {
 			s = "VARIADIC " + s
 		}
@@ -149,7 +120,7 @@ func (p *proc) arguments(outs bool) string {
 	}
 	if outs {
 		for _, f := range p.outs {
-			out = append(out, "OUT "+f.Name+" "+typeNamed(int64(f.Type.OID)))
+			out = append(out, "OUT "+f.Name+" "+typeName(int64(f.Type.OID)))
 		}
 	}
 	return strings.Join(out, ", ")
@@ -157,9 +128,9 @@ func (p *proc) arguments(outs bool) string {
 
 func (p *proc) result() string {
 	if p.set {
-		return "SETOF " + typeNamed(p.ret)
+		return "SETOF " + typeName(p.ret)
 	}
-	return typeNamed(p.ret)
+	return typeName(p.ret)
 }
 
 // An operator is a row of pg_operator: PostgreSQL's, where the expression language has it.

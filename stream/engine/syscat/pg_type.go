@@ -40,6 +40,41 @@ func numbers(line string) []int64 {
 	return out
 }
 
+// pseudoTypes are types of PostgreSQL's that only signatures of functions have.
+var pseudoTypes = [...]types.Info{
+	{OID: 269, Name: "table_am_handler", SQLName: "table_am_handler", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	{OID: 325, Name: "index_am_handler", SQLName: "index_am_handler", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	{OID: 1263, Name: "_cstring", SQLName: "cstring[]", Len: -1, Category: 'A', Align: 'i', Storage: 'x', Kind: 'b', Elem: 2275},
+	{OID: 2275, Name: "cstring", SQLName: "cstring", Len: -2, Category: 'P', Align: 'c', Storage: 'p', Kind: 'p', Array: 1263},
+	{OID: 2281, Name: "internal", SQLName: "internal", Len: 8, ByVal: true, Category: 'P', Align: 'd', Storage: 'p', Kind: 'p'},
+	{OID: 2776, Name: "anynonarray", SQLName: "anynonarray", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	{OID: 5077, Name: "anycompatible", SQLName: "anycompatible", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	{OID: 5078, Name: "anycompatiblearray", SQLName: "anycompatiblearray", Len: -1, Category: 'P', Align: 'd', Storage: 'x', Kind: 'p'},
+	{OID: 5079, Name: "anycompatiblenonarray", SQLName: "anycompatiblenonarray", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+}
+
+// allTypes are the types there are values of, and those of signatures.
+var allTypes = sync.OnceValue(func() []types.Info {
+	return append(append([]types.Info(nil), types.All()...), pseudoTypes[:]...)
+})
+
+// typeName is the SQL name of a type; "": unknown.
+func typeName(oid int64) string {
+	if oid == 0 {
+		return "-"
+	}
+	if oid == types.OIDBpchar {
+		return "character"
+	}
+	for i := range pseudoTypes {
+		if int64(pseudoTypes[i].OID) == oid {
+			return pseudoTypes[i].SQLName
+		}
+	}
+	info, _ := types.InfoOf(uint32(oid))
+	return info.SQLName
+}
+
 // typeFunc makes a column of one of a type's functions.
 func typeFunc(which func(typeFuncs) int64) column[types.Info] {
 	return num(func(t *types.Info) int64 { return which(typeFuncsByOID()[t.OID]) })
@@ -48,7 +83,7 @@ func typeFunc(which func(typeFuncs) int64) column[types.Info] {
 func typeSources() map[string]source {
 	return map[string]source{
 		"pg_catalog.pg_type": &table[types.Info]{
-			rows: func(*world, Info) []types.Info { return types.All() },
+			rows: func(*world, Info) []types.Info { return allTypes() },
 			cols: map[string]column[types.Info]{
 				"oid":            num(func(t *types.Info) int64 { return int64(t.OID) }),
 				"typname":        str(func(t *types.Info) string { return t.Name }),

@@ -125,8 +125,13 @@ func fragmentColumns(more map[string]column[jobFragment]) map[string]column[jobF
 		"state_table_ids": datum(func(f *jobFragment) types.Datum { return int32s(f.StateTables) }),
 		"flags":           datum(func(f *jobFragment) types.Datum { return texts(types.Varchar, f.flags()) }),
 		"parallelism":     num(func(f *jobFragment) int64 { return int64(f.Parallelism) }),
-		"max_parallelism": num(func(f *jobFragment) int64 { return int64(f.Parallelism) }),
-		"node_kinds":      datum(func(f *jobFragment) types.Datum { return texts(types.Varchar, f.Kinds) }),
+		"max_parallelism": live(func(in Info, f *jobFragment) types.Datum {
+			if r := in.Snapshot().ByID(f.job.ID); r != nil && r.Vnodes > 0 && f.Parallelism > 1 {
+				return types.NewInt(int64(r.Vnodes)) // a vnode is never split
+			}
+			return types.NewInt(int64(f.Parallelism))
+		}),
+		"node_kinds": datum(func(f *jobFragment) types.Datum { return texts(types.Varchar, f.Kinds) }),
 	}
 	for n, c := range more {
 		m[n] = c

@@ -82,7 +82,7 @@ func rwSources() map[string]source {
 	return map[string]source{
 		"rw_catalog.rw_tables": rwTable(nil, catalog.Table),
 		"rw_catalog.rw_materialized_views": rwTable(map[string]column[*class]{
-			"background_ddl": boolean(func(c **class) bool { return false }),
+			"background_ddl": boolean(func(c **class) bool { return (*c).rel.Background }),
 		}, catalog.MaterializedView),
 		"rw_catalog.rw_views":     rwTable(nil, catalog.View),
 		"rw_catalog.rw_relations": rwTable(kind, userKinds...),
@@ -108,6 +108,8 @@ func rwSources() map[string]source {
 				}
 				return texts(types.Varchar, names)
 			}),
+			"format":      datum(func(c **class) types.Datum { return text(strings.ToUpper(option((*c).rel, "format"))) }),
+			"row_encode":  datum(func(c **class) types.Datum { return text(strings.ToUpper(option((*c).rel, "encode"))) }),
 			"append_only": boolean(func(**class) bool { return true }),
 		}, catalog.Source),
 		"rw_catalog.rw_sinks": rwTable(map[string]column[*class]{

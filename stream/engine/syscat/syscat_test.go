@@ -362,3 +362,62 @@ func golden(t *testing.T, path, got string) {
 		}
 	}
 }
+
+// TestReferences: what catalogs say of functions and types can be looked up.
+func TestReferences(t *testing.T) {
+	in := testSession()
+	ids := func(rel string) map[string]bool {
+		m := map[string]bool{"0": true}
+		for _, id := range read(t, in, rel, []string{"oid"}, nil) {
+			if m[id] {
+				t.Errorf("%s has %s twice", rel, id)
+			}
+			m[id] = true
+		}
+		return m
+	}
+	known := map[string]map[string]bool{}
+	for _, rel := range []string{"pg_type", "pg_proc", "pg_class", "pg_namespace", "pg_authid", "pg_collation", "pg_am", "pg_operator", "pg_opclass", "pg_opfamily", "pg_language", "pg_foreign_server", "pg_constraint", "pg_attrdef", "pg_rewrite"} {
+		known[rel] = ids("pg_catalog." + rel)
+	}
+	for _, c := range []struct{ rel, column, to string }{
+		{"pg_type", "typelem", "pg_type"}, {"pg_type", "typarray", "pg_type"}, {"pg_type", "typcollation", "pg_collation"}, {"pg_type", "typnamespace", "pg_namespace"},
+		{"pg_class", "relnamespace", "pg_namespace"}, {"pg_class", "relowner", "pg_authid"}, {"pg_class", "relam", "pg_am"},
+		{"pg_attribute", "attrelid", "pg_class"}, {"pg_attribute", "atttypid", "pg_type"}, {"pg_attribute", "attcollation", "pg_collation"}, {"pg_attrdef", "adrelid", "pg_class"},
+		{"pg_index", "indexrelid", "pg_class"}, {"pg_index", "indrelid", "pg_class"}, {"pg_index", "indclass", "pg_opclass"}, {"pg_index", "indcollation", "pg_collation"},
+		{"pg_constraint", "conrelid", "pg_class"}, {"pg_constraint", "conindid", "pg_class"}, {"pg_foreign_table", "ftserver", "pg_foreign_server"}, {"pg_foreign_table", "ftrelid", "pg_class"},
+		{"pg_proc", "prorettype", "pg_type"}, {"pg_proc", "proargtypes", "pg_type"}, {"pg_proc", "prolang", "pg_language"}, {"pg_proc", "provariadic", "pg_type"},
+		{"pg_operator", "oprleft", "pg_type"}, {"pg_operator", "oprright", "pg_type"}, {"pg_operator", "oprresult", "pg_type"},
+		{"pg_cast", "castsource", "pg_type"}, {"pg_cast", "casttarget", "pg_type"}, {"pg_cast", "castfunc", "pg_proc"},
+		{"pg_opclass", "opcfamily", "pg_opfamily"}, {"pg_opclass", "opcintype", "pg_type"}, {"pg_amop", "amopfamily", "pg_opfamily"}, {"pg_amproc", "amprocfamily", "pg_opfamily"},
+		{"pg_rewrite", "ev_class", "pg_class"},
+	} {
+		for _, v := range read(t, in, "pg_catalog."+c.rel, []string{c.column}, nil) {
+			for id := range strings.FieldsSeq(v) {
+				if !known[c.to][id] {
+					t.Errorf("%s.%s has %s, which %s has not", c.rel, c.column, id, c.to)
+				}
+			}
+		}
+	}
+	// Functions are shown by name; a number would mean that pg_proc has it not.
+	for _, c := range []struct{ rel, columns string }{
+		{"pg_type", "typinput typoutput typreceive typsend typmodin typmodout typanalyze typsubscript"}, {"pg_operator", "oprcode oprrest oprjoin"},
+		{"pg_am", "amhandler"}, {"pg_amproc", "amproc"}, {"pg_aggregate", "aggfnoid"},
+	} {
+		for _, row := range read(t, in, "pg_catalog."+c.rel, strings.Fields(c.columns), nil) {
+			for v := range strings.SplitSeq(row, "|") {
+				if _, isNumber := number(v); isNumber {
+					t.Errorf("%s has function %s in %s, which pg_proc has not", c.rel, v, row)
+				}
+			}
+		}
+	}
+	for _, d := range read(t, in, "pg_catalog.pg_depend", nil, nil) {
+		f := strings.Split(d, "|")
+		class := map[string]string{"1259": "pg_class", "2606": "pg_constraint", "2604": "pg_attrdef", "2618": "pg_rewrite", "2615": "pg_namespace"}
+		if !known[class[f[0]]][f[1]] || !known[class[f[3]]][f[4]] {
+			t.Errorf("pg_depend has %s, whose objects are not both there", d)
+		}
+	}
+}
