@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// TestDiskFull: on a file system of 300 MB that fills up, writes are refused with
+// TestDiskFull: on a file system of 200 MB that fills up, writes are refused with
 // 53100 before anything breaks, reads go on, nothing acknowledged is lost, also
 // through kill -9 while it is full, and writes go on when space is back.
 func TestDiskFull(t *testing.T) {
@@ -25,7 +25,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("mounting a small file system needs root")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("mount is refused here: %v %s", err, out)
 	}
 	t.Cleanup(func() {

@@ -115,16 +115,18 @@ type guard struct {
 	at      time.Time // of the last look
 	err     error     // what it found
 	ballast bool
+	near    bool // little was free when last looked at
 }
 
 const guardInterval = 200 * time.Millisecond
 
-// check is cheap: it looks at the disk at most every guardInterval.
+// check is cheap: it looks at the disk at most every guardInterval, or always where
+// little is left, since a fast writer fills much within one.
 func (g *guard) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.o.Clock.Now()
-	if !g.at.IsZero() && now.Sub(g.at) < guardInterval {
+	if !g.at.IsZero() && !g.near && now.Sub(g.at) < guardInterval {
 		return g.err
 	}
 	g.at = now
@@ -142,10 +144,11 @@ func (g *guard) look() error {
 	if reserve == 0 {
 		reserve = uint64(max(1<<30, 2*g.o.memtables(), g.data()/10))
 	} else {
-		// Whatever was asked for: what is on its way when writes are first refused must
-		// still leave the room that the next start needs.
-		reserve = max(reserve, startBytes(g.o)+uint64(g.o.memtables()))
+		// Whatever was asked for: what is on its way when writes are first refused (full
+		// memtables, a compaction's copy) must still leave the room that the next start needs.
+		reserve = max(reserve, startBytes(g.o)+uint64(g.o.memtables()+min(g.data(), 1<<30)/2))
 	}
+	g.near = free < 4*reserve
 	if free < reserve/4 && g.ballast {
 		// The engine must still get through what it has begun.
 		if os.Remove(filepath.Join(g.dir, ballastFile)) == nil {
@@ -167,8 +170,9 @@ func (g *guard) look() error {
 // smallDiskBytes of free space or less make a store keep small memtables.
 const smallDiskBytes = 1 << 30
 
-// startBytes is the free disk space without which Badger is not started: its memtables' logs.
-func startBytes(o Options) uint64 { return uint64(o.memtables() + 16<<20) }
+// startBytes is the free disk space without which Badger is not started: for the
+// memtable that it begins, and some for those it finds.
+func startBytes(o Options) uint64 { return uint64(o.memtables()/2 + 8<<20) }
 
 // fillBallast makes the ballast file where there is room for it.
 func (g *guard) fillBallast() {
