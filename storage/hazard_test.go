@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,30 +286,45 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-type testClock struct{ t time.Time }
+// A testClock moves when it is told to.
+type testClock struct {
+	mu sync.Mutex
+	t  time.Time
+}
 
-func (c *testClock) Now() time.Time { return c.t }
+func (c *testClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *testClock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
 
 func TestDiskGuard(t *testing.T) {
-	free := uint64(10 << 30)
-	clock := &testClock{time.Unix(1e9, 0)}
-	o := Options{Dir: t.TempDir(), Clock: clock, FreeSpace: func(string) (uint64, uint64, error) { return free, 1 << 20, nil }}
+	var free atomic.Uint64 // the store looks from a goroutine of its own, too
+	free.Store(10 << 30)
+	clock := &testClock{t: time.Unix(1e9, 0)}
+	o := Options{Dir: t.TempDir(), Clock: clock, FreeSpace: func(string) (uint64, uint64, error) { return free.Load(), 1 << 20, nil }}
 	s := mustOpen(t, o)
 	defer s.Close()
 	if err := s.CheckSpace(); err != nil {
 		t.Fatal(err)
 	}
-	free = 1 << 20
+	free.Store(1 << 20)
 	if err := s.CheckSpace(); err != nil {
 		t.Fatal("looked too soon")
 	}
-	clock.t = clock.t.Add(time.Second)
+	clock.add(time.Second)
 	err := s.CheckSpace()
 	if sqlerr.Code(err) != sqlerr.DiskFull || sqlerr.From(err).Hint == "" {
 		t.Fatal(err)
 	}
-	free = 10 << 30
-	clock.t = clock.t.Add(time.Second)
+	free.Store(10 << 30)
+	clock.add(time.Second)
 	if err := s.CheckSpace(); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +332,7 @@ func TestDiskGuard(t *testing.T) {
 
 // A view held too long is cancelled, and the reader is told rather than misled.
 func TestOldViewIsCancelled(t *testing.T) {
-	clock := &testClock{time.Unix(1e9, 0)}
+	clock := &testClock{t: time.Unix(1e9, 0)}
 	s := mustOpen(t, Options{Clock: clock, MaxPinAge: time.Minute})
 	defer s.Close()
 	fillRows(t, s, 1, 0, 10, 1)
@@ -342,7 +359,7 @@ func TestOldViewIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Close()
-	clock.t = clock.t.Add(2 * time.Minute)
+	clock.add(2 * time.Minute)
 	fillRows(t, s, 10, 1000, 1010, 1)
 	for _, err := range snap.Scan(pair, nil, nil) {
 		if sqlerr.Code(err) != sqlerr.SnapshotTooOld {
