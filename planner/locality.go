@@ -162,6 +162,7 @@ func provide(in plan.Stream, cols []int, note string) plan.Stream {
 	return &plan.StreamLocalityProvider{
 		Operator: p, Cols: cols, Estimate: note,
 		Buffer:   table("LocalityProviderState", p.Schema, upTo(len(p.Schema)), p.Key, slices.Clone(cols)),
+		Log:      logTable("LocalityProviderLog"),
 		Progress: progressTable("LocalityProviderProgress"),
 	}
 }

@@ -243,6 +243,15 @@ func progressTable(name string) *plan.TableDesc {
 	}, From: []int{-1, -1, -1, -1}, Key: []int{0}, Dist: []int{0}}
 }
 
+// logTable is where a locality provider puts packed changes: by vnode, generation and
+// number, a block of rows.
+func logTable(name string) *plan.TableDesc {
+	return &plan.TableDesc{Name: name, Schema: types.Schema{
+		{Name: "vnode", Type: types.Int2}, {Name: "generation", Type: types.Int8},
+		{Name: "number", Type: types.Int8}, {Name: "block", Type: types.Bytea},
+	}, From: []int{-1, -1, -1, -1}, Key: []int{0, 1, 2}, Dist: []int{0}}
+}
+
 // checkView refuses expressions whose value is not a function of the row alone.
 func checkView(e expr.Expr) error {
 	var err error

@@ -45,7 +45,7 @@ func StateTables(s Stream) []*TableDesc {
 	case *StreamDedup:
 		add(s.State)
 	case *StreamLocalityProvider:
-		add(s.Buffer, s.Progress)
+		add(s.Log, s.Buffer, s.Progress)
 	}
 	return out
 }

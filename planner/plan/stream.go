@@ -188,8 +188,10 @@ type (
 	// them ordered by Cols so that state downstream is read in order.
 	StreamLocalityProvider struct {
 		Operator
-		Cols             []int
-		Buffer, Progress *TableDesc
+		Cols []int
+		// Log holds the changes of the input as they came, packed into blocks, to be sorted;
+		// Buffer, by key, those that come while what was sorted is delivered.
+		Log, Buffer, Progress *TableDesc
 		// Estimate of the planner's decision, for EXPLAIN (VERBOSE); "": forced.
 		Estimate string
 	}

@@ -51,7 +51,10 @@ type Env struct {
 	// Waiting: the backfill starts when a Mutation.StartBackfill names this fragment.
 	// A locality provider always waits so.
 	Waiting     bool
-	GlobalPause bool // backfills of the database are paused as the actor starts
+	GlobalPause bool           // backfills of the database are paused as the actor starts
+	Pace        *stream.Pace   // of all backfills; nil: none
+	Tuning      *stream.Tuning // nil: the defaults
+	Spot        *stream.Spot   // where the actor is; nil: nobody wants to know
 
 	// ExprCtx makes the context in which expressions are evaluated; nil: an empty one.
 	ExprCtx func() *expr.Ctx
