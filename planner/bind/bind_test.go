@@ -530,19 +530,6 @@ func printExpr(e expr.Expr) string {
 	return expr.String(e)
 }
 
-// TestNearest: names like the wanted one are hinted at, others are not.
-func TestNearest(t *testing.T) {
-	names := []string{"origin", "dest", "delay_min", "carrier"}
-	for in, want := range map[string]string{"orign": "origin", "dst": "dest", "xyz": "", "o": "", "delay_mn": "delay_min"} {
-		if got := nearest(in, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := nearest("abx", []string{"aby", "abz"}); got != "" {
-		t.Errorf("two equally near: got %q", got)
-	}
-}
-
 // TestRelations: a statement's relations are reported, a view's own are not.
 func TestRelations(t *testing.T) {
 	w := newWorld()

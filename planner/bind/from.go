@@ -253,7 +253,7 @@ func (o Options) resolve(n *ast.RangeVar) (*catalog.Relation, error) {
 			return nil, err.WithHint(`Perhaps you meant the relation "%s.%s".`, r.Schema, r.Name)
 		}
 	}
-	if near := nearest(n.Relname, among); near != "" {
+	if near := sqlerr.Nearest(n.Relname, among); near != "" {
 		return nil, err.WithHint(`Perhaps you meant the relation "%s".`, near)
 	}
 	return nil, err

@@ -75,7 +75,7 @@ func findColumn(rel *catalog.Relation, name string, pos int) (int, error) {
 			all = append(all, c.Name)
 		}
 	}
-	if near := nearest(name, all); near != "" {
+	if near := sqlerr.Nearest(name, all); near != "" {
 		err = err.WithHint(`Perhaps you meant to reference the column "%s.%s".`, rel.Name, near)
 	}
 	return 0, err

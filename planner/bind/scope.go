@@ -212,7 +212,7 @@ func (s *scope) noTable(name string, pos int) error {
 			}
 		}
 	}
-	if near := nearest(name, names); near != "" {
+	if near := sqlerr.Nearest(name, names); near != "" {
 		err = err.WithHint(`Perhaps you meant to reference the table alias "%s".`, near)
 	}
 	return err
@@ -246,7 +246,7 @@ func (s *scope) noColumn(name string, pos int) error {
 			}
 		}
 	}
-	if near := nearestBy(name, names, func(n string) string { return n[strings.LastIndexByte(n, '.')+1:] }); near != "" {
+	if near := sqlerr.NearestBy(name, names, func(n string) string { return n[strings.LastIndexByte(n, '.')+1:] }); near != "" {
 		return err.WithHint(`Perhaps you meant to reference the column "%s".`, near)
 	}
 	return err
@@ -296,7 +296,7 @@ func (e *env) columnRef(n *ast.ColumnRef) (expr.Expr, error) {
 					all = append(all, c.name)
 				}
 			}
-			if near := nearest(names[1], all); near != "" {
+			if near := sqlerr.Nearest(names[1], all); near != "" {
 				err = err.WithHint(`Perhaps you meant to reference the column "%s.%s".`, names[0], near)
 			}
 			return nil, err

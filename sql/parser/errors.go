@@ -130,37 +130,11 @@ func (p *parser) hint(i int, e *sqlerr.Error) {
 	}
 	best, distance := "", 3
 	for _, s := range starters {
-		if d := editDistance(w, s); d < distance && d < len(s)/2 && d > 0 {
+		if d := sqlerr.EditDistance(w, s, 2); d < distance && d < len(s)/2 && d > 0 {
 			best, distance = s, d
 		}
 	}
 	if best != "" {
 		e.WithHint("Perhaps you meant %s.", strings.ToUpper(best))
 	}
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-func editDistance(a, b string) int {
-	if len(a) > 20 {
-		return len(a)
-	}
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
-			}
-		}
-		before, prev, cur = prev, cur, before
-	}
-	return prev[len(b)]
 }
