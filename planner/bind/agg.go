@@ -10,10 +10,11 @@ import (
 )
 
 // project builds the plan up to the projection of all targets: FROM, WHERE,
-// grouping, HAVING, set-returning functions, select list.
+// grouping, HAVING, window functions, set-returning functions, select list.
 func (q *selection) project() (plan.Node, error) {
 	node := q.b.filter(q.scope.from.node, q.where)
 	lower := func(e expr.Expr) (expr.Expr, error) { return e, nil }
+	wins := &windowing{q.calls.wins, q.calls.windows}
 	grouped := len(q.stmt.GroupClause) > 0 || q.having != nil || len(q.calls.aggs) > 0
 	xs := make([]expr.Expr, len(q.targets))
 	names := make([]string, len(q.targets))
@@ -33,11 +34,21 @@ func (q *selection) project() (plan.Node, error) {
 				return nil, err
 			}
 		}
+		for _, c := range q.calls.aggs {
+			for _, x := range c.args[:c.direct] {
+				if _, err := g.lower(x); err != nil {
+					return nil, sqlerr.From(err).WithDetail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
+				}
+			}
+		}
 		having := q.having
 		if having != nil {
 			if having, err = g.lower(having); err != nil {
 				return nil, err
 			}
+		}
+		if wins, err = wins.lowerTo(g.lower); err != nil {
+			return nil, err
 		}
 		args := make([][]expr.Expr, len(q.calls.sets))
 		for i, s := range q.calls.sets {
@@ -55,12 +66,35 @@ func (q *selection) project() (plan.Node, error) {
 		if having != nil {
 			node = &plan.Filter{Input: node, Cond: g.place(having)}
 		}
+		if wins, err = wins.lowerTo(func(e expr.Expr) (expr.Expr, error) { return g.place(e), nil }); err != nil {
+			return nil, err
+		}
 		for i, s := range q.calls.sets {
 			s.args = args[i]
 			for j := range s.args {
 				s.args[j] = g.place(s.args[j])
 			}
 			q.calls.sets[i] = s
+		}
+	}
+	if len(wins.calls) > 0 {
+		var where []int
+		node, where = wins.over(node)
+		place := func(e expr.Expr) expr.Expr {
+			return mapCols(e, func(c *expr.ColRef) expr.Expr {
+				if c.Index >= winMark && c.Index < setMark {
+					return &expr.ColRef{Index: where[c.Index-winMark], Typ: c.Typ, Name: c.Name}
+				}
+				return c
+			})
+		}
+		for i := range xs {
+			xs[i] = place(xs[i])
+		}
+		for _, s := range q.calls.sets {
+			for j := range s.args {
+				s.args[j] = place(s.args[j])
+			}
 		}
 	}
 	if len(q.calls.sets) > 0 {
@@ -276,7 +310,7 @@ func nameOf(e expr.Expr) string {
 // place gives the aggregates in a lowered expression their columns, known once all grouping columns are.
 func (g *grouping) place(e expr.Expr) expr.Expr {
 	return mapCols(e, func(c *expr.ColRef) expr.Expr {
-		if c.Index >= aggMark && c.Index < setMark {
+		if c.Index >= aggMark && c.Index < winMark {
 			return &expr.ColRef{Index: len(g.keys) + c.Index - aggMark, Typ: c.Typ, Name: c.Name}
 		}
 		return c

@@ -22,6 +22,8 @@ type env struct {
 	noAggs    bool          // calls takes set-returning functions only
 	noSets    string        // set-returning functions are not allowed here although calls takes them; why
 	inAgg     bool          // inside an aggregate's arguments
+	windows   bool          // calls takes window functions too
+	inWin     bool          // inside a window function's arguments
 }
 
 // expr binds an expression. What is left untyped (type unknown) is for the caller to type.

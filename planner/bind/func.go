@@ -11,18 +11,23 @@ import (
 	"streamdb/sql/types"
 )
 
-// Aggregates and set-returning functions are not evaluated where they stand.
+// Aggregates, window and set-returning functions are not evaluated where they stand.
 // While the expression around one is bound, a ColRef with an index from here on
 // stands in for it; select.go puts the real column number there.
 const (
 	aggMark = 1 << 24
+	winMark = 1 << 25
 	setMark = 1 << 26
 )
 
 // A collector holds the calls that one SELECT computes below its expressions.
 type collector struct {
 	aggs []aggCall
+	wins []winCall
 	sets []setCall
+	// windows are those that wins and named refer to.
+	windows []*window
+	named   []namedWindow // the WINDOW clause
 }
 
 // An aggCall is an aggregate over expressions of the FROM row.
@@ -34,6 +39,7 @@ type aggCall struct {
 	distinct bool
 	filter   expr.Expr // nil: none
 	order    []sortKey
+	direct   int // leading args of an ordered-set aggregate that must be the same in all rows of a group
 	pos      int
 }
 
@@ -89,29 +95,36 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 		return nil, err
 	}
 	name := funcName(x.Funcname)
-	if x.Over != nil {
-		return nil, sqlerr.Unsupported("the window function %s", name).At(pos)
-	}
-	if x.AggWithinGroup {
-		return nil, sqlerr.Unsupported("the ordered-set aggregate %s", name).At(pos)
+	if x.Over != nil && (expr.IsAgg(name) || expr.IsWindowFunc(name)) {
+		return e.windowCall(name, x)
 	}
 	if expr.IsAgg(name) {
 		return e.aggregate(name, x)
 	}
-	for _, wrong := range []struct {
-		is   bool
-		what string
-	}{{x.AggStar, "(*)"}, {x.AggDistinct, "DISTINCT"}, {len(x.AggOrder) > 0, "ORDER BY"}, {x.AggFilter != nil, "FILTER"}} {
-		if wrong.is {
-			return nil, sqlerr.New(sqlerr.WrongObjectType, "%s specified, but %s is not an aggregate function", wrong.what, name).At(pos)
-		}
+	if expr.IsWindowFunc(name) && x.AggWithinGroup {
+		return nil, sqlerr.Unsupported("the hypothetical-set aggregate %s", name).At(pos)
+	}
+	if expr.IsWindowFunc(name) {
+		return nil, sqlerr.New(sqlerr.WrongObjectType, "window function %s requires an OVER clause", name).At(pos)
 	}
 	if isTableFunc(x) {
+		if err := onlyAggregates(name, x); err != nil {
+			return nil, err
+		}
 		return e.setFunction(x, -1)
 	}
 	args, err := e.args(name, x)
 	if err != nil {
 		return nil, err
+	}
+	if x.AggWithinGroup {
+		for _, n := range x.AggOrder {
+			k, err := e.sortKey(n)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, k.x)
+		}
 	}
 	if x.FuncVariadic {
 		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
@@ -123,7 +136,26 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 			return e.b.coerce(args[0], t, explicit, pos)
 		}
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, onlyAggregates(name, x)
+}
+
+// onlyAggregates refuses what only a call of an aggregate may have.
+func onlyAggregates(name string, x *ast.FuncCall) error {
+	for _, wrong := range []struct {
+		is   bool
+		what string
+	}{{x.AggStar, name + "(*)"}, {x.AggDistinct, "DISTINCT"}, {x.AggWithinGroup, "WITHIN GROUP"}, {len(x.AggOrder) > 0, "ORDER BY"}, {x.AggFilter != nil, "FILTER"}} {
+		if wrong.is {
+			return sqlerr.New(sqlerr.WrongObjectType, "%s specified, but %s is not an aggregate function", wrong.what, name).At(int(x.Location))
+		}
+	}
+	if x.Over != nil {
+		return sqlerr.New(sqlerr.WrongObjectType, "OVER specified, but %s is not a window function nor an aggregate function", name).At(int(x.Location))
+	}
+	return nil
 }
 
 // parameters are the names of the parameters of a function that may be called with
@@ -176,63 +208,17 @@ func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
 // aggregate binds a call of an aggregate function and collects it.
 func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	pos := int(x.Location)
-	if e.inAgg {
+	switch {
+	case e.inAgg:
 		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
-	}
-	if e.calls == nil || e.noAggs {
+	case e.calls == nil || e.noAggs:
 		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", e.clause).At(pos)
 	}
-	if x.FuncVariadic {
-		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
-	}
 	in := *e
-	in.inAgg = true
-	args, err := in.exprs(wholeRows(e, name, x.Args))
+	in.inAgg, in.inWin = true, false
+	c, err := e.aggCall(name, x, &in)
 	if err != nil {
 		return nil, err
-	}
-	fn, want, err := expr.ResolveAgg(name, typesOf(args), x.AggStar)
-	if err != nil {
-		return nil, at(err, pos)
-	}
-	c := aggCall{fn: fn, name: name, typ: fn.Ret, distinct: x.AggDistinct, pos: pos}
-	for i, a := range args {
-		if a, err = e.b.operand(a, want[i], pos); err != nil {
-			return nil, err
-		}
-		c.args = append(c.args, a)
-	}
-	if fn.RetType != nil {
-		c.typ = fn.RetType(typesOf(c.args))
-	}
-	if x.AggDistinct && len(args) == 0 {
-		return nil, sqlerr.New(sqlerr.WrongObjectType, "DISTINCT specified, but %s takes no argument", name).At(pos)
-	}
-	for _, n := range x.AggOrder {
-		k, err := in.sortKey(n)
-		if err != nil {
-			return nil, err
-		}
-		if k.x, err = e.b.known(k.x); err != nil {
-			return nil, err
-		}
-		if x.AggDistinct && !slices.ContainsFunc(c.args, func(a expr.Expr) bool { return expr.Equal(a, k.x) }) {
-			return nil, sqlerr.New("42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(location(n))
-		}
-		c.order = append(c.order, k)
-	}
-	if x.AggDistinct && len(c.order) == 0 && (name == "array_agg" || name == "string_agg") {
-		for _, a := range c.args { // PostgreSQL finds equal values by sorting
-			if sortable(a.Type(), pos) == nil {
-				c.order = append(c.order, sortKey{x: a})
-			}
-		}
-	}
-	if x.AggFilter != nil {
-		in.clause = "FILTER"
-		if c.filter, err = in.condition(x.AggFilter, "FILTER"); err != nil {
-			return nil, err
-		}
 	}
 	if err := e.ownAggregate(c); err != nil {
 		return nil, err
@@ -245,6 +231,121 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	e.calls.aggs = append(e.calls.aggs, c)
 	return &expr.ColRef{Index: aggMark + len(e.calls.aggs) - 1, Typ: c.typ, Name: name}, nil
+}
+
+// aggCall binds an aggregate's arguments, order and filter; in is where its arguments stand.
+func (e *env) aggCall(name string, x *ast.FuncCall, in *env) (aggCall, error) {
+	pos := int(x.Location)
+	c := aggCall{name: name, distinct: x.AggDistinct, pos: pos}
+	if x.FuncVariadic {
+		return c, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
+	}
+	args, err := in.exprs(wholeRows(e, name, x.Args))
+	if err != nil {
+		return c, err
+	}
+	if x.AggWithinGroup {
+		return c, e.orderedSet(&c, args, x, in)
+	}
+	if len(args) == 0 && !x.AggStar {
+		if _, _, err := expr.ResolveAgg(name, nil, true); err == nil {
+			return c, sqlerr.New(sqlerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", name).At(pos)
+		}
+	}
+	fn, want, err := expr.ResolveAgg(name, typesOf(args), x.AggStar)
+	if err != nil {
+		return c, at(err, pos)
+	}
+	if fn.OrderedSet {
+		return c, sqlerr.New(sqlerr.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(pos)
+	}
+	c.fn, c.typ = fn, fn.Ret
+	for i, a := range args {
+		if a, err = e.b.operand(a, want[i], pos); err != nil {
+			return c, err
+		}
+		c.args = append(c.args, a)
+	}
+	if fn.RetType != nil {
+		c.typ = fn.RetType(typesOf(c.args))
+	}
+	if x.AggDistinct && len(args) == 0 {
+		return c, sqlerr.New(sqlerr.WrongObjectType, "DISTINCT specified, but %s takes no argument", name).At(pos)
+	}
+	for _, n := range x.AggOrder {
+		k, err := in.sortKey(n)
+		if err != nil {
+			return c, err
+		}
+		if k.x, err = e.b.known(k.x); err != nil {
+			return c, err
+		}
+		if err := sortable(k.x.Type(), location(n)); err != nil {
+			return c, err
+		}
+		if x.AggDistinct && !slices.ContainsFunc(c.args, func(a expr.Expr) bool { return expr.Equal(a, k.x) }) {
+			return c, sqlerr.New("42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(location(n))
+		}
+		c.order = append(c.order, k)
+	}
+	if x.AggDistinct {
+		for i, a := range c.args {
+			if sortable(a.Type(), -1) != nil {
+				return c, sqlerr.New(sqlerr.UndefinedFunction, "could not identify an equality operator for type %s", types.FormatType(a.Type())).At(location(x.Args[i]))
+			}
+		}
+		if len(c.order) == 0 && (name == "array_agg" || name == "string_agg") {
+			for _, a := range c.args { // PostgreSQL finds equal values by sorting
+				c.order = append(c.order, sortKey{x: a})
+			}
+		}
+	}
+	return c, e.aggFilter(&c, x)
+}
+
+func (e *env) aggFilter(c *aggCall, x *ast.FuncCall) (err error) {
+	if x.AggFilter != nil {
+		fe := &env{b: e.b, scope: e.scope, ctes: e.ctes, clause: "FILTER"}
+		c.filter, err = fe.condition(x.AggFilter, "FILTER")
+	}
+	return err
+}
+
+// orderedSet binds f(direct) WITHIN GROUP (ORDER BY …): the direct arguments come
+// first and are the same in every row of a group.
+func (e *env) orderedSet(c *aggCall, direct []expr.Expr, x *ast.FuncCall, in *env) error {
+	if x.AggDistinct {
+		return sqlerr.New(sqlerr.Syntax, "cannot use DISTINCT with WITHIN GROUP").At(c.pos)
+	}
+	var ordered []expr.Expr
+	for _, n := range x.AggOrder {
+		k, err := in.sortKey(n)
+		if err != nil {
+			return err
+		}
+		c.order = append(c.order, k)
+		ordered = append(ordered, k.x)
+	}
+	fn, want, err := expr.ResolveOrderedSet(c.name, typesOf(direct), typesOf(ordered))
+	if err != nil {
+		return at(err, c.pos)
+	}
+	c.fn = fn
+	for i, a := range append(direct, ordered...) {
+		if a, err = e.b.operand(a, want[i], c.pos); err != nil {
+			return err
+		}
+		if i >= len(direct) {
+			if err := sortable(a.Type(), location(x.AggOrder[i-len(direct)])); err != nil {
+				return err
+			}
+			c.order[i-len(direct)].x = a
+		}
+		c.args = append(c.args, a)
+	}
+	c.direct = len(direct)
+	c.typ = fn.Type(typesOf(c.args))
+	return e.aggFilter(c, x)
 }
 
 // wholeRows makes count(t.*) and count(t) the count of a column of t that is never
@@ -334,11 +435,11 @@ func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 	pos := int(x.Location)
 	switch {
 	case e.inAgg:
-		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).
-			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
+		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).WithHint(lateralHint)
+	case e.inWin:
+		return nil, sqlerr.New(sqlerr.NotSupported, "window function calls cannot contain set-returning function calls").At(pos).WithHint(lateralHint)
 	case e.noSets == "CASE" || e.noSets == "COALESCE":
-		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).
-			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
+		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).WithHint(lateralHint)
 	case e.noSets != "":
 		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos)
 	case e.calls == nil:

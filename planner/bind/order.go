@@ -186,7 +186,12 @@ func (q *selection) groupBy(list []*ast.Node) ([]expr.Expr, error) {
 			}
 			x = q.targets[i].x
 			visitExpr(x, func(y expr.Expr) {
-				if c, ok := y.(*expr.ColRef); ok && c.Index >= aggMark && c.Index < setMark {
+				c, ok := y.(*expr.ColRef)
+				switch {
+				case !ok || err != nil || c.Index < aggMark || c.Index >= setMark:
+				case c.Index >= winMark:
+					err = sqlerr.New(sqlerr.WindowingError, "window functions are not allowed in GROUP BY").At(q.calls.wins[c.Index-winMark].pos)
+				default:
 					err = sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in GROUP BY").At(q.calls.aggs[c.Index-aggMark].pos)
 				}
 			})

@@ -242,6 +242,41 @@ func mapOuter(n plan.Node, depth int, f outerFunc) plan.Node {
 		if args, changed := lists(x.Args); changed || in != x.Input {
 			return &plan.ProjectSet{Input: in, Fns: x.Fns, Args: args, Names: x.Names}
 		}
+	case *plan.Window:
+		in := sub(x.Input)
+		changed := in != x.Input
+		funcs := make([]plan.WindowFunc, len(x.Funcs))
+		for i, f := range x.Funcs {
+			args, c := list(f.Args)
+			if changed = changed || c; c {
+				f.Args = args
+			}
+			for _, b := range []*plan.Bound{&f.Frame.Start, &f.Frame.End} {
+				o := one(b.Offset)
+				changed = changed || o != b.Offset
+				b.Offset = o
+			}
+			funcs[i] = f
+		}
+		if changed {
+			out := *x
+			out.Input, out.Funcs = in, funcs
+			return &out
+		}
+	case *plan.Expand:
+		if in := sub(x.Input); in != x.Input {
+			out := *x
+			out.Input = in
+			return &out
+		}
+	case *plan.Recursive:
+		base, step := sub(x.Base), sub(x.Step)
+		if base != x.Base || step != x.Step {
+			out := *x
+			out.Base, out.Step = base, step
+			return &out
+		}
+	case *plan.WorkTable:
 	default:
 		panic(fmt.Sprintf("bind: unknown plan node %T", n))
 	}

@@ -44,8 +44,6 @@ func (b *binder) selectStmt(s *ast.SelectStmt, parent *scope, ctes *cte, keepUnk
 		return nil, sqlerr.Unsupported("SELECT INTO").At(int(s.IntoClause.GetRel().GetLocation())).WithHint("Use CREATE TABLE AS.")
 	case len(s.LockingClause) > 0:
 		return nil, sqlerr.Unsupported("SELECT … FOR UPDATE or FOR SHARE")
-	case len(s.WindowClause) > 0:
-		return nil, sqlerr.Unsupported("the WINDOW clause").At(int(s.WindowClause[0].GetWindowDef().GetLocation()))
 	}
 	inner, err := b.with(s.WithClause, parent, ctes)
 	if err != nil {
@@ -90,7 +88,10 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	}
 	q := &selection{b: b, stmt: s, scope: &scope{from: f, parent: parent}, ctes: ctes, calls: &collector{}}
 	e := q.env("SELECT")
-	e.calls = q.calls
+	e.calls, e.windows = q.calls, true
+	if err := q.windowClause(s.WindowClause); err != nil {
+		return nil, err
+	}
 	if q.targets, err = e.targetList(s.TargetList); err != nil {
 		return nil, err
 	}
@@ -113,6 +114,11 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	}
 	if q.groups, err = q.groupBy(s.GroupClause); err != nil {
 		return nil, err
+	}
+	for i := range q.calls.named {
+		if _, err := e.namedWindow(q.calls.named[i].def.Name, i+1, -1); err != nil {
+			return nil, err
+		}
 	}
 	on, err := q.distinctOn(e, order)
 	if err != nil {

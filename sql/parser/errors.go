@@ -72,6 +72,8 @@ func codeOf(message string) string {
 	switch {
 	case strings.Contains(message, "not yet implemented"), strings.HasPrefix(message, "unsafe use of"):
 		return sqlerr.NotSupported
+	case strings.HasPrefix(message, "frame start"), strings.HasPrefix(message, "frame end"):
+		return sqlerr.WindowingError
 	case strings.HasPrefix(message, "precision for type"):
 		return sqlerr.InvalidParameter
 	case strings.Contains(message, "out of range"):
