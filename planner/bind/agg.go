@@ -15,7 +15,7 @@ func (q *selection) project() (plan.Node, error) {
 	node := q.b.filter(q.scope.from.node, q.where)
 	lower := func(e expr.Expr) (expr.Expr, error) { return e, nil }
 	wins := &windowing{q.calls.wins, q.calls.windows}
-	grouped := len(q.stmt.GroupClause) > 0 || q.having != nil || len(q.calls.aggs) > 0
+	grouped := len(q.stmt.GroupClause) > 0 || q.having != nil || len(q.calls.aggs) > 0 || len(q.calls.groupings) > 0
 	xs := make([]expr.Expr, len(q.targets))
 	names := make([]string, len(q.targets))
 	for i, t := range q.targets {
@@ -26,7 +26,10 @@ func (q *selection) project() (plan.Node, error) {
 		if node, err = q.groupedSets(node, xs); err != nil {
 			return nil, err
 		}
-		g := &grouping{q: q, keys: slices.Clone(q.groups)}
+		g := &grouping{q: q, keys: slices.Clone(q.groups), grouped: len(q.groups)}
+		if q.sets != nil {
+			g.keys = append(g.keys, &expr.ColRef{Index: -1, Typ: types.Int8, Name: setColumn})
+		}
 		g.findKeyed()
 		// All that stands above the aggregation is lowered first: it may add grouping columns.
 		for i, x := range xs {
@@ -200,10 +203,13 @@ func (q *selection) groupedSets(node plan.Node, xs []expr.Expr) (plan.Node, erro
 // A grouping moves expressions over the FROM row to the row that aggregation
 // gives: grouping columns, then aggregates.
 type grouping struct {
-	q     *selection
-	keys  []expr.Expr // over the FROM row; functionally dependent columns are added while lowering
-	owner map[int]*table
-	keyed map[*table]bool // the primary key is among the keys
+	q *selection
+	// keys are over the FROM row: what is grouped by, the number of the grouping set
+	// where there are several, and functionally dependent columns, added while lowering.
+	keys    []expr.Expr
+	grouped int // how many keys are what is grouped by
+	owner   map[int]*table
+	keyed   map[*table]bool // the primary key is among the keys
 }
 
 // findKeyed finds the tables whose whole primary key is grouped by: their other columns may be used freely.
@@ -225,7 +231,8 @@ func (g *grouping) findKeyed() {
 		}
 		all := true
 		for _, k := range t.rel.Key[:t.rel.PrimaryKey] {
-			all = all && g.key(at[t.rel.Columns[k.Col].Name]) >= 0
+			i := g.key(at[t.rel.Columns[k.Col].Name])
+			all = all && i >= 0 && !slices.ContainsFunc(g.q.sets, func(s []int) bool { return !slices.Contains(s, i) })
 		}
 		g.keyed[t] = all
 	}
@@ -256,6 +263,15 @@ func (g *grouping) lower(e expr.Expr) (expr.Expr, error) {
 	out := mapExpr(e, func(x expr.Expr) (expr.Expr, bool) {
 		if c, ok := x.(*expr.ColRef); ok && c.Index >= aggMark {
 			return x, true
+		} else if ok && c.Index >= groupMark {
+			v, err := g.groupingValue(g.q.calls.groupings[c.Index-groupMark])
+			if err != nil {
+				if failed == nil {
+					failed = err
+				}
+				return x, true
+			}
+			return v, true
 		}
 		if _, ok := x.(*expr.Const); ok {
 			return x, true
@@ -317,9 +333,17 @@ func (g *grouping) place(e expr.Expr) expr.Expr {
 	})
 }
 
-// aggregate builds the aggregation over node. Keys and arguments that are not
-// columns are computed by a projection below it.
+// aggregate builds the aggregation over node.
 func (g *grouping) aggregate(node plan.Node) plan.Node {
+	if g.q.sets != nil {
+		return g.aggregateSets(node)
+	}
+	return g.build(node, g.keys)
+}
+
+// build makes an aggregation of the collected aggregates by keys. Keys and arguments
+// that are not columns are computed by a projection below it.
+func (g *grouping) build(node plan.Node, keys []expr.Expr) *plan.Agg {
 	var pre []expr.Expr
 	add := func(e expr.Expr) int {
 		for i, p := range pre {
@@ -331,7 +355,7 @@ func (g *grouping) aggregate(node plan.Node) plan.Node {
 		return len(pre) - 1
 	}
 	a := &plan.Agg{}
-	for _, k := range g.keys {
+	for _, k := range keys {
 		a.GroupBy = append(a.GroupBy, add(k))
 	}
 	for _, c := range g.q.calls.aggs {

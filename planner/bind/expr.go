@@ -97,7 +97,7 @@ func (e *env) expr(n *ast.Node) (expr.Expr, error) {
 	case *ast.Node_CurrentOfExpr:
 		return nil, sqlerr.Unsupported("WHERE CURRENT OF")
 	case *ast.Node_GroupingFunc:
-		return nil, sqlerr.Unsupported("GROUPING").At(int(x.GroupingFunc.Location))
+		return e.grouping(x.GroupingFunc)
 	case *ast.Node_XmlExpr:
 		return nil, sqlerr.Unsupported("XML").At(int(x.XmlExpr.Location))
 	}

@@ -18,13 +18,16 @@ const (
 	aggMark = 1 << 24
 	winMark = 1 << 25
 	setMark = 1 << 26
+	// groupMark: GROUPING calls.
+	groupMark = 1 << 23
 )
 
 // A collector holds the calls that one SELECT computes below its expressions.
 type collector struct {
-	aggs []aggCall
-	wins []winCall
-	sets []setCall
+	aggs      []aggCall
+	wins      []winCall
+	sets      []setCall
+	groupings []groupingCall
 	// windows are those that wins and named refer to.
 	windows []*window
 	named   []namedWindow // the WINDOW clause

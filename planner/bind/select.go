@@ -76,6 +76,7 @@ type selection struct {
 	where   expr.Expr
 	having  expr.Expr
 	groups  []expr.Expr
+	sets    [][]int // of groups; nil: one set of all
 }
 
 func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUnknown bool) (*result, error) {
@@ -112,7 +113,7 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	if err != nil {
 		return nil, err
 	}
-	if q.groups, err = q.groupBy(s.GroupClause); err != nil {
+	if err := q.groupBy(s.GroupClause, s.GroupDistinct); err != nil {
 		return nil, err
 	}
 	for i := range q.calls.named {
