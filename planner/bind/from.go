@@ -130,14 +130,21 @@ func (t *table) rename(alias *ast.Alias) error {
 }
 
 func (b *binder) rangeVar(n *ast.RangeVar, in names) (*from, error) {
+	later := false
 	if n.Schemaname == "" {
 		for c := in.ctes; c != nil; c = c.outer {
-			if c.def.Ctename == n.Relname {
+			if c.name == n.Relname && c.later {
+				later = true
+			} else if c.name == n.Relname {
 				return b.cteRef(c, n, in)
 			}
 		}
 	}
 	rel, err := b.relation(n)
+	if later && sqlerr.Code(err) == sqlerr.UndefinedTable {
+		return nil, sqlerr.From(err).WithDetail(`There is a WITH item named "%s", but it cannot be referenced from this part of the query.`, n.Relname).
+			WithHint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +278,7 @@ func (b *binder) expandView(rel *catalog.Relation) (plan.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf(`view "%s": %w`, rel.Name, err)
 	}
-	vb := &binder{o: b.o, pos: map[expr.Expr]int{}, views: append(b.views[:len(b.views):len(b.views)], rel.ID)}
+	vb := &binder{o: b.o, pos: map[expr.Expr]int{}, works: b.works, views: append(b.views[:len(b.views):len(b.views)], rel.ID)}
 	vb.o.OnRelation = nil
 	if len(rel.SearchPath) > 0 {
 		vb.o.SearchPath = rel.SearchPath

@@ -215,9 +215,6 @@ func (b *binder) insert(s *ast.InsertStmt) (*plan.Insert, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.checkUnused(ctes, nil); err != nil {
-		return nil, err
-	}
 	p, err := b.fullRow(rel, node, cols)
 	if err != nil {
 		return nil, err

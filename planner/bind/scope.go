@@ -29,6 +29,7 @@ type table struct {
 	schema string            // "": an alias hides the schema
 	rel    *catalog.Relation // nil: a subquery, function or join
 	cols   []*column
+	work   bool // what a recursive query's step reads
 }
 
 // A from is a bound FROM clause, or a part of one.

@@ -61,7 +61,7 @@ func (b *binder) selectStmt(s *ast.SelectStmt, parent *scope, ctes *cte, keepUnk
 	if err != nil {
 		return nil, err
 	}
-	return r, b.checkUnused(inner, ctes)
+	return r, nil
 }
 
 // A selection is one plain SELECT while it is bound.
@@ -128,6 +128,9 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	count, offset, err := q.env("LIMIT").limit(s)
 	if err != nil {
 		return nil, err
+	}
+	if len(q.calls.aggs) > 0 && slices.ContainsFunc(f.tables, func(t *table) bool { return t.work }) {
+		return nil, sqlerr.New(invalidRecursion, "aggregate functions are not allowed in a recursive query's recursive term").At(q.calls.aggs[0].pos)
 	}
 	lits, err := q.typeTargets(keepUnknown && len(s.DistinctClause) == 0, order)
 	if err != nil {

@@ -151,9 +151,6 @@ func (b *binder) update(s *ast.UpdateStmt) (*plan.Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.checkUnused(ctes, nil); err != nil {
-		return nil, err
-	}
 	p := &plan.Project{Input: node}
 	for i, c := range rel.Columns {
 		p.Exprs = append(p.Exprs, &expr.ColRef{Index: i, Typ: c.Type, Name: rel.Name + "." + c.Name})
@@ -185,9 +182,6 @@ func (b *binder) delete(s *ast.DeleteStmt) (*plan.Delete, error) {
 	}
 	node, sc, err := b.changed(rel, s.Relation, s.UsingClause, s.WhereClause, ctes)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.checkUnused(ctes, nil); err != nil {
 		return nil, err
 	}
 	if len(s.UsingClause) > 0 {

@@ -31,7 +31,8 @@ type (
 
 	// A Recursive computes WITH RECURSIVE, in batch only: the rows of Base, then those of
 	// Step over the rows that came last (its WorkTables of the same ID), until there are none. All
-	// false: UNION, a row that has been there is dropped.
+	// false: UNION, a row that has been there is dropped. One Recursive may stand at several
+	// places of a plan (a WITH query that is named twice), and each run has its own work table.
 	Recursive struct {
 		ID   int
 		Base Node
