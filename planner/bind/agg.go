@@ -84,12 +84,7 @@ func (q *selection) project() (plan.Node, error) {
 		var where []int
 		node, where = wins.over(node)
 		place := func(e expr.Expr) expr.Expr {
-			return mapCols(e, func(c *expr.ColRef) expr.Expr {
-				if c.Index >= winMark && c.Index < setMark {
-					return &expr.ColRef{Index: where[c.Index-winMark], Typ: c.Typ, Name: c.Name}
-				}
-				return c
-			})
+			return placeMarks(e, winMark, setMark, func(i int) int { return where[i] })
 		}
 		for i := range xs {
 			xs[i] = place(xs[i])
@@ -107,12 +102,7 @@ func (q *selection) project() (plan.Node, error) {
 		}
 		node = n
 		for i := range xs {
-			xs[i] = mapCols(xs[i], func(c *expr.ColRef) expr.Expr {
-				if c.Index >= setMark {
-					return &expr.ColRef{Index: where[c.Index-setMark], Typ: c.Typ, Name: c.Name}
-				}
-				return c
-			})
+			xs[i] = placeMarks(xs[i], setMark, 2*setMark, func(i int) int { return where[i] })
 		}
 	}
 	return &plan.Project{Input: node, Exprs: xs, Names: names}, nil
@@ -293,7 +283,7 @@ func (g *grouping) lower(e expr.Expr) (expr.Expr, error) {
 			return x, true
 		case *expr.Subquery:
 			p := mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
-				if r.Level-depth != 1 {
+				if r.Level-depth != 1 || r.Index >= aggMark {
 					return r
 				}
 				k := g.column(r.Index, r.Typ, r.Name)
@@ -325,12 +315,7 @@ func nameOf(e expr.Expr) string {
 
 // place gives the aggregates in a lowered expression their columns, known once all grouping columns are.
 func (g *grouping) place(e expr.Expr) expr.Expr {
-	return mapCols(e, func(c *expr.ColRef) expr.Expr {
-		if c.Index >= aggMark && c.Index < winMark {
-			return &expr.ColRef{Index: len(g.keys) + c.Index - aggMark, Typ: c.Typ, Name: c.Name}
-		}
-		return c
-	})
+	return placeMarks(e, aggMark, winMark, func(i int) int { return len(g.keys) + i })
 }
 
 // aggregate builds the aggregation over node.

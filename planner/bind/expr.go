@@ -22,6 +22,7 @@ type env struct {
 	noAggs    bool          // calls takes set-returning functions only
 	noSets    string        // set-returning functions are not allowed here although calls takes them; why
 	inAgg     bool          // inside an aggregate's arguments
+	noSub     string        // what a subquery cannot be used in; "": it can
 	windows   bool          // calls takes window functions too
 	inWin     bool          // inside a window function's arguments
 }
@@ -238,19 +239,11 @@ func not(x expr.Expr) expr.Expr {
 
 func (e *env) nullTest(x *ast.NullTest) (expr.Expr, error) {
 	negate := x.Nulltesttype == ast.NullTestType_IS_NOT_NULL
-	if row := x.Arg.GetRowExpr(); row != nil {
-		var conds []expr.Expr
-		for _, a := range row.Args {
-			y, err := e.expr(a)
-			if err != nil {
-				return nil, err
-			}
-			conds = append(conds, &expr.IsNull{Arg: y, Negate: negate})
+	if r, err := e.row(x.Arg); err != nil || r != nil {
+		if err != nil {
+			return nil, err
 		}
-		if len(conds) == 0 {
-			return boolConst(!negate), nil
-		}
-		return expr.And(conds...), nil
+		return rowNull(r, negate), nil
 	}
 	y, err := e.expr(x.Arg)
 	if err != nil {

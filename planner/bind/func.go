@@ -211,29 +211,37 @@ func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
 // aggregate binds a call of an aggregate function and collects it.
 func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	pos := int(x.Location)
-	switch {
-	case e.inAgg:
-		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
-	case e.calls == nil || e.noAggs:
-		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", e.clause).At(pos)
-	}
 	in := *e
 	in.inAgg, in.inWin = true, false
 	c, err := e.aggCall(name, x, &in)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.ownAggregate(c); err != nil {
+	level, err := e.aggLevel(&c)
+	if err != nil {
 		return nil, err
 	}
-	// Equal calls are computed once.
-	for i, o := range e.calls.aggs {
-		if o.equal(c) {
-			return &expr.ColRef{Index: aggMark + i, Typ: c.typ, Name: name}, nil
-		}
+	calls := e.calls
+	if level == 0 && e.inAgg {
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
 	}
-	e.calls.aggs = append(e.calls.aggs, c)
-	return &expr.ColRef{Index: aggMark + len(e.calls.aggs) - 1, Typ: c.typ, Name: name}, nil
+	if level > 0 {
+		if calls, err = e.outerCalls(level, pos); err != nil {
+			return nil, err
+		}
+	} else if e.calls == nil || e.noAggs {
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", e.clause).At(pos)
+	}
+	// Equal calls are computed once.
+	i := slices.IndexFunc(calls.aggs, c.equal)
+	if i < 0 {
+		i = len(calls.aggs)
+		calls.aggs = append(calls.aggs, c)
+	}
+	if level > 0 {
+		return &expr.OuterRef{Level: level, Index: aggMark + i, Typ: c.typ, Name: name}, nil
+	}
+	return &expr.ColRef{Index: aggMark + i, Typ: c.typ, Name: name}, nil
 }
 
 // aggCall binds an aggregate's arguments, order and filter; in is where its arguments stand.
@@ -377,24 +385,80 @@ func wholeRows(e *env, name string, args []*ast.Node) []*ast.Node {
 		Fields: []*ast.Node{field(names[0]), field(col)}, Location: ref.Location}}}}
 }
 
-// ownAggregate refuses an aggregate over nothing but columns of an outer query:
-// SQL makes it that query's aggregate.
-func (e *env) ownAggregate(c aggCall) error {
-	local, outer := false, false
-	for _, a := range c.args {
-		visitExpr(a, func(x expr.Expr) {
-			switch x.(type) {
+// aggLevel is how many queries out the aggregate belongs: to that of the innermost
+// column in its arguments. Its expressions are turned into ones over that query's row.
+func (e *env) aggLevel(c *aggCall) (int, error) {
+	const none = 1 << 30
+	level, subqueries := none, false
+	look := func(x expr.Expr) {
+		visitExpr(x, func(x expr.Expr) {
+			switch x := x.(type) {
 			case *expr.ColRef:
-				local = true
+				level = 0
 			case *expr.OuterRef:
-				outer = true
+				level = min(level, x.Level)
+			case *expr.Subquery:
+				subqueries = true
+				mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+					level = min(level, r.Level-depth-1)
+					return r
+				})
 			}
 		})
 	}
-	if outer && !local {
-		return sqlerr.Unsupported("an aggregate of an outer query inside a subquery").At(c.pos)
+	all := func(f func(expr.Expr) expr.Expr) {
+		for i, x := range c.args {
+			c.args[i] = f(x)
+		}
+		for i := range c.order {
+			c.order[i].x = f(c.order[i].x)
+		}
+		if c.filter != nil {
+			c.filter = f(c.filter)
+		}
 	}
-	return nil
+	all(func(x expr.Expr) expr.Expr { look(x); return x })
+	if level == 0 || level == none {
+		return 0, nil
+	}
+	if subqueries {
+		return 0, sqlerr.Unsupported("a subquery in an aggregate of an outer query").At(c.pos)
+	}
+	all(func(x expr.Expr) expr.Expr {
+		return mapExpr(x, func(x expr.Expr) (expr.Expr, bool) {
+			r, ok := x.(*expr.OuterRef)
+			if !ok {
+				return x, false
+			}
+			var y expr.Expr = &expr.OuterRef{Level: r.Level - level, Index: r.Index, Typ: r.Typ, Name: r.Name}
+			if r.Level == level {
+				y = &expr.ColRef{Index: r.Index, Typ: r.Typ, Name: r.Name}
+			}
+			if p, ok := e.b.pos[r]; ok {
+				e.b.pos[y] = p
+			}
+			return y, true
+		})
+	})
+	return level, nil
+}
+
+// outerCalls is where the query level levels out collects its aggregates.
+func (e *env) outerCalls(level, pos int) (*collector, error) {
+	s := e.scope
+	for range level {
+		s = s.parent
+	}
+	switch o := s.env; {
+	case o == nil:
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in FROM clause of their own query level").At(pos)
+	case o.inAgg:
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
+	case o.calls == nil || o.noAggs:
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", o.clause).At(pos)
+	default:
+		return o.calls, nil
+	}
 }
 
 func (c aggCall) equal(o aggCall) bool {
@@ -491,15 +555,7 @@ func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
 	var base expr.Expr
 	var err error
 	if name := rest[0].GetString_(); name != nil {
-		call := x.Arg.GetFuncCall()
-		if call == nil || !isTableFunc(call) {
-			return nil, sqlerr.Unsupported("taking a field of a composite value").At(pos)
-		}
-		field, err := e.fieldIndex(call, name.Sval)
-		if err != nil {
-			return nil, err
-		}
-		if base, err = e.setFunction(call, field); err != nil {
+		if base, err = e.fieldOf(x.Arg, name.Sval); err != nil {
 			return nil, err
 		}
 		rest = rest[1:]
@@ -512,7 +568,7 @@ func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
 			n++
 		}
 		if n == 0 {
-			return nil, sqlerr.Unsupported("taking a field of a composite value").At(pos)
+			return nil, notComposite(rest[0].GetString_().GetSval(), base.Type(), pos)
 		}
 		if base, err = e.subscript(base, rest[:n], pos); err != nil {
 			return nil, err
@@ -520,6 +576,29 @@ func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
 		rest = rest[n:]
 	}
 	return base, nil
+}
+
+// fieldOf binds (x).name: of a row, or of what a set-returning function returns.
+func (e *env) fieldOf(x *ast.Node, name string) (expr.Expr, error) {
+	if call := x.GetFuncCall(); call != nil && isTableFunc(call) {
+		field, err := e.fieldIndex(call, name)
+		if err != nil {
+			return nil, err
+		}
+		return e.setFunction(call, field)
+	}
+	r, err := e.row(x)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		return e.field(r, name)
+	}
+	y, err := e.expr(x)
+	if err != nil {
+		return nil, err
+	}
+	return nil, notComposite(name, y.Type(), location(x))
 }
 
 // fieldIndex finds a column of a set-returning function's rows.

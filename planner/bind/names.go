@@ -138,7 +138,7 @@ func figureName(n *ast.Node) (string, int) {
 				if t.GetName() != "" {
 					return t.Name, 2
 				}
-				return figureName(t.GetVal())
+				return outputName(t.GetVal()), 2
 			}
 			if s != nil && len(s.ValuesLists) > 0 {
 				return "column1", 2

@@ -3,6 +3,7 @@ package bind
 import (
 	"slices"
 
+	"streamdb/planner/plan"
 	"streamdb/sql/expr"
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
@@ -261,6 +262,9 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if v := ownRef(x); v != nil {
+			return nil, sqlerr.New("42P10", "argument of %s must not contain variables", clause).At(e.b.posOf(v))
+		}
 		y, err := e.b.coerce(x, types.Int8, assignment, location(n))
 		if err != nil {
 			if sqlerr.Code(err) == sqlerr.DatatypeMismatch {
@@ -283,4 +287,20 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		return nil, nil, sqlerr.New(sqlerr.Syntax, "WITH TIES cannot be specified without ORDER BY clause")
 	}
 	return count, offset, nil
+}
+
+// ownRef is a reference to the row x stands in, made in a subquery of x; nil if there is none.
+func ownRef(x expr.Expr) expr.Expr {
+	var hit expr.Expr
+	visitExpr(x, func(y expr.Expr) {
+		if s, ok := y.(*expr.Subquery); ok {
+			mapOuter(s.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+				if r.Level-depth == 1 && hit == nil {
+					hit = r
+				}
+				return r
+			})
+		}
+	})
+	return hit
 }

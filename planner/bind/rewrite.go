@@ -116,6 +116,32 @@ func mapCols(e expr.Expr, f func(*expr.ColRef) expr.Expr) expr.Expr {
 	})
 }
 
+// placeMarks gives the calls collected under the marks from lo up to hi their columns:
+// at says where the i-th of them is. Subqueries may refer to them, too.
+func placeMarks(e expr.Expr, lo, hi int, at func(i int) int) expr.Expr {
+	return mapExpr(e, func(x expr.Expr) (expr.Expr, bool) {
+		switch x := x.(type) {
+		case *expr.ColRef:
+			if x.Index >= lo && x.Index < hi {
+				return &expr.ColRef{Index: at(x.Index - lo), Typ: x.Typ, Name: x.Name}, true
+			}
+		case *expr.Subquery:
+			p := mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+				if r.Level-depth == 1 && r.Index >= lo && r.Index < hi {
+					return &expr.OuterRef{Level: r.Level, Index: at(r.Index - lo), Typ: r.Typ, Name: r.Name}
+				}
+				return r
+			})
+			if p != x.Plan {
+				y := *x
+				y.Plan = p
+				return &y, false
+			}
+		}
+		return x, false
+	})
+}
+
 // shiftCols moves all column references n to the right.
 func shiftCols(e expr.Expr, n int) expr.Expr {
 	if n == 0 || e == nil {

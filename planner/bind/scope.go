@@ -89,6 +89,8 @@ type scope struct {
 	used bool
 	// outer: the join is RIGHT or FULL, so its right side may not refer to the left.
 	outer bool
+	// env: where the subquery stands that is being bound inside this row; nil: none is.
+	env *env
 }
 
 // blindTo copies the chain from s up to stop (not included) so that only the

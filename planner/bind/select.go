@@ -270,7 +270,18 @@ func (e *env) setStar(ind *ast.A_Indirection) ([]target, error) {
 	pos := location(ind.Arg)
 	call := ind.Arg.GetFuncCall()
 	if call == nil || !isTableFunc(call) || len(ind.Indirection) > 1 {
-		return nil, sqlerr.Unsupported("expanding a composite value").At(pos)
+		r, err := e.row(ind.Arg)
+		switch {
+		case err != nil:
+			return nil, err
+		case r == nil || len(ind.Indirection) > 1:
+			return nil, sqlerr.Unsupported("expanding a composite value").At(pos)
+		}
+		var out []target
+		for i, x := range r.cols {
+			out = append(out, target{x: x, name: r.names[i], origin: e.originOf(x), pos: pos})
+		}
+		return out, nil
 	}
 	probe := *e
 	probe.calls = &collector{}

@@ -259,20 +259,13 @@ func scalarOptions(o Options) Options {
 }
 
 func (b *binder) scalarNode(n *ast.Node, rel *catalog.Relation, clause string) (expr.Expr, error) {
-	e := &env{b: b, scope: &scope{}, clause: clause}
+	e := &env{b: b, scope: &scope{}, clause: clause, noSub: strings.TrimSuffix(clause, "s")}
 	if rel == nil {
 		e.noColumns = sqlerr.New(sqlerr.NotSupported, "cannot use column reference in DEFAULT expression")
 	} else {
 		e.scope.from = tableFrom(rel, "", 0)
 	}
-	x, err := e.expr(n)
-	if err != nil {
-		return nil, err
-	}
-	if expr.HasSubquery(x) {
-		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(location(n))
-	}
-	return x, nil
+	return e.expr(n)
 }
 
 // scalarAs is the expression of a default or a generated column, of the column's type. rel nil: a default.
