@@ -99,6 +99,8 @@ func (e *env) expr(n *ast.Node) (expr.Expr, error) {
 		return nil, sqlerr.Unsupported("WHERE CURRENT OF")
 	case *ast.Node_GroupingFunc:
 		return e.grouping(x.GroupingFunc)
+	case *ast.Node_JsonIsPredicate:
+		return nil, sqlerr.Unsupported("IS JSON").At(location(x.JsonIsPredicate.Expr))
 	case *ast.Node_XmlExpr:
 		return nil, sqlerr.Unsupported("XML").At(int(x.XmlExpr.Location))
 	}
@@ -318,7 +320,9 @@ func (e *env) caseExpr(x *ast.CaseExpr) (expr.Expr, error) {
 		var cond expr.Expr
 		var err error
 		if arg == nil {
-			cond, err = ce.condition(w.Expr, "CASE/WHEN")
+			we := ce
+			we.noSets = "CASE/WHEN"
+			cond, err = we.condition(w.Expr, "CASE/WHEN")
 		} else {
 			var v expr.Expr
 			if v, err = ce.expr(w.Expr); err == nil {

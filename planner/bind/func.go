@@ -118,7 +118,7 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 	}
 	args, err := e.args(name, x)
 	if err != nil {
-		return nil, err
+		return nil, e.b.qualified(err, x)
 	}
 	if x.AggWithinGroup {
 		for _, n := range x.AggOrder {
@@ -130,7 +130,12 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 		}
 	}
 	if x.FuncVariadic {
-		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
+		if name, args, err = e.b.variadic(name, args, x); err != nil {
+			return nil, err
+		}
+	}
+	if name == "overlaps" {
+		return e.b.overlaps(args, pos)
 	}
 	out, err := e.b.call(name, false, args, pos)
 	if err != nil && len(args) == 1 && sqlerr.Code(err) == sqlerr.UndefinedFunction {
@@ -140,9 +145,57 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, e.b.qualified(err, x)
 	}
 	return out, onlyAggregates(name, x)
+}
+
+// qualified words the error for a function there is not as the function was written:
+// what the grammar makes of EXTRACT and its like is in pg_catalog.
+func (b *binder) qualified(err error, x *ast.FuncCall) error {
+	names := strs(x.Funcname)
+	e, ok := err.(*sqlerr.Error)
+	if !ok || len(names) < 2 || e.Code != sqlerr.UndefinedFunction || !strings.HasPrefix(e.Message, "function "+names[len(names)-1]+"(") {
+		return err
+	}
+	c := *e
+	c.Message = "function " + strings.Join(names, ".") + strings.TrimPrefix(e.Message, "function "+names[len(names)-1])
+	return &c
+}
+
+// variadic gives f(…, VARIADIC array) the elements of the array as arguments.
+func (b *binder) variadic(name string, args []expr.Expr, x *ast.FuncCall) (string, []expr.Expr, error) {
+	last := len(args) - 1
+	node := x.Args[last]
+	arr := args[last]
+	takes := slices.ContainsFunc(expr.Funcs(), func(f *expr.Func) bool {
+		return !f.Operator && f.Name == name && f.Variadic && len(f.Args) == len(args)
+	})
+	if !takes {
+		return "", nil, sqlerr.New(sqlerr.UndefinedFunction, "function %s(%s) does not exist", name, typeList(typesOf(args))).At(int(x.Location)).
+			WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
+	}
+	if arr.Type().Elem == nil {
+		return "", nil, sqlerr.New(sqlerr.DatatypeMismatch, "VARIADIC argument must be an array").At(location(node))
+	}
+	if a, ok := arr.(*expr.ArrayExpr); ok && (len(a.Elems) == 0 || a.Elems[0].Type().Elem == nil) {
+		return name, append(args[:last:last], a.Elems...), nil
+	}
+	switch name {
+	case "concat":
+		return "array_to_string", []expr.Expr{arr, &expr.Const{Val: types.NewString(""), Typ: types.Text}}, nil
+	case "concat_ws":
+		return "array_to_string", []expr.Expr{arr, args[0]}, nil
+	}
+	return "", nil, sqlerr.Unsupported("VARIADIC with an array that is not written out, in a call of %s,", name).At(location(node))
+}
+
+func typeList(ts []types.Type) string {
+	s := make([]string, len(ts))
+	for i, t := range ts {
+		s[i] = types.FormatType(t)
+	}
+	return strings.Join(s, ", ")
 }
 
 // onlyAggregates refuses what only a call of an aggregate may have.
@@ -172,33 +225,44 @@ func parameters(name string) []string {
 
 // args binds a call's arguments and puts named ones in their place.
 func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
-	params := parameters(name)
-	if params == nil {
-		for _, n := range x.Args {
-			if na := n.GetNamedArgExpr(); na != nil {
-				return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(na.Location))
-			}
+	named := map[string]bool{}
+	var args []expr.Expr
+	var describe []string
+	for _, n := range x.Args {
+		na := n.GetNamedArgExpr()
+		switch {
+		case na == nil && len(named) > 0:
+			return nil, sqlerr.New(sqlerr.Syntax, "positional argument cannot follow named argument").At(location(n))
+		case na != nil && named[na.Name]:
+			return nil, sqlerr.New(sqlerr.Syntax, `argument name "%s" used more than once`, na.Name).At(int(na.Location))
 		}
-		return e.exprs(x.Args)
-	}
-	out := make([]expr.Expr, len(params))
-	for i, n := range x.Args {
-		k := i
-		val := n
-		if na := n.GetNamedArgExpr(); na != nil {
-			if k = slices.Index(params, na.Name); k < 0 {
-				return nil, sqlerr.New(sqlerr.UndefinedFunction, `function %s has no parameter named "%s"`, name, na.Name).At(int(na.Location))
-			}
-			val = na.Arg
-		}
-		if k >= len(out) || out[k] != nil {
-			return nil, sqlerr.New(sqlerr.UndefinedFunction, "function %s has not so many parameters, or one of them is given twice", name).At(location(n))
+		val, prefix := n, ""
+		if na != nil {
+			named[na.Name] = true
+			val, prefix = na.Arg, na.Name+" => "
 		}
 		a, err := e.expr(val)
 		if err != nil {
 			return nil, err
 		}
-		out[k] = a
+		args, describe = append(args, a), append(describe, prefix+types.FormatType(a.Type()))
+	}
+	params := parameters(name)
+	if params == nil && len(named) == 0 {
+		return args, nil
+	}
+	noSuch := sqlerr.New(sqlerr.UndefinedFunction, "function %s(%s) does not exist", name, strings.Join(describe, ", ")).At(int(x.Location)).
+		WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
+	out := make([]expr.Expr, len(params))
+	for i, n := range x.Args {
+		k := i
+		if na := n.GetNamedArgExpr(); na != nil {
+			k = slices.Index(params, na.Name)
+		}
+		if k < 0 || k >= len(out) || out[k] != nil {
+			return nil, noSuch
+		}
+		out[k] = args[i]
 	}
 	for i := range out {
 		if out[i] == nil {
@@ -505,6 +569,8 @@ func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).WithHint(lateralHint)
 	case e.inWin:
 		return nil, sqlerr.New(sqlerr.NotSupported, "window function calls cannot contain set-returning function calls").At(pos).WithHint(lateralHint)
+	case e.noSets == "CASE/WHEN":
+		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "argument of CASE/WHEN must not return a set").At(pos)
 	case e.noSets == "CASE" || e.noSets == "COALESCE":
 		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).WithHint(lateralHint)
 	case e.noSets != "":

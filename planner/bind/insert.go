@@ -207,8 +207,14 @@ func (b *binder) insert(s *ast.InsertStmt) (*plan.Insert, error) {
 	switch {
 	case sel == nil: // DEFAULT VALUES
 		node, cols = oneRow(), nil
-	case len(sel.ValuesLists) > 0 && len(sel.SortClause) == 0 && sel.LimitCount == nil && sel.LimitOffset == nil && sel.WithClause == nil:
+	case len(sel.ValuesLists) > 0 && !(len(sel.ValuesLists) == 1 && returnsSet(sel.ValuesLists[0])) && len(sel.SortClause) == 0 && sel.LimitCount == nil && sel.LimitOffset == nil && sel.WithClause == nil:
 		node, cols, err = b.insertValues(rel, sel.ValuesLists, cols, colPos, ctes)
+	case len(sel.ValuesLists) == 1 && returnsSet(sel.ValuesLists[0]): // PostgreSQL takes one row of VALUES for a SELECT
+		one := &ast.SelectStmt{Op: ast.SetOperation_SETOP_NONE}
+		for _, item := range sel.ValuesLists[0].GetList().GetItems() {
+			one.TargetList = append(one.TargetList, &ast.Node{Node: &ast.Node_ResTarget{ResTarget: &ast.ResTarget{Val: item, Location: int32(location(item))}}})
+		}
+		node, cols, err = b.insertQuery(rel, one, cols, colPos, ctes)
 	default:
 		node, cols, err = b.insertQuery(rel, sel, cols, colPos, ctes)
 	}
@@ -232,6 +238,13 @@ func (b *binder) insert(s *ast.InsertStmt) (*plan.Insert, error) {
 	}
 	ins.Returning, err = b.returning(rel, s.Relation.Alias.GetAliasname(), s.ReturningList, nil, nil)
 	return ins, err
+}
+
+// returnsSet reports whether an item of a row of VALUES is a call of a set-returning function.
+func returnsSet(row *ast.Node) bool {
+	return slices.ContainsFunc(row.GetList().GetItems(), func(n *ast.Node) bool {
+		return n.GetFuncCall() != nil && isTableFunc(n.GetFuncCall())
+	})
 }
 
 // tooMany checks that there are not more values than columns, nor fewer than were named.

@@ -229,7 +229,7 @@ func (q *selection) distinctOn(e *env, order []expr.Order) ([]int, error) {
 	}
 	on := []int{}
 	for _, n := range d {
-		i, err := q.findTarget(e, n, "SELECT DISTINCT ON")
+		i, err := q.findTarget(e, n, "DISTINCT ON")
 		if err != nil {
 			return nil, err
 		}
@@ -257,13 +257,9 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		}
 		le := *e
 		le.clause = clause
-		le.noColumns = sqlerr.New("42P10", "argument of %s must not contain variables", clause)
 		x, err := le.expr(n)
 		if err != nil {
 			return nil, err
-		}
-		if v := ownRef(x); v != nil {
-			return nil, sqlerr.New("42P10", "argument of %s must not contain variables", clause).At(e.b.posOf(v))
 		}
 		y, err := e.b.coerce(x, types.Int8, assignment, location(n))
 		if err != nil {
@@ -271,6 +267,13 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 				return nil, sqlerr.New(sqlerr.DatatypeMismatch, "argument of %s must be type bigint, not type %s", clause, types.FormatType(x.Type())).At(location(n))
 			}
 			return nil, err
+		}
+		v := firstColumn(x)
+		if v == nil {
+			v = ownRef(x)
+		}
+		if v != nil {
+			return nil, sqlerr.New("42P10", "argument of %s must not contain variables", clause).At(e.b.posOf(v))
 		}
 		if c, ok := y.(*expr.Const); ok && c.Val.IsNull() {
 			return nil, nil // LIMIT ALL

@@ -37,6 +37,8 @@ type from struct {
 	node   plan.Node
 	tables []*table  // names that qualify columns
 	cols   []*column // what unqualified names and * mean, in order
+	// covered are the names of tables that the alias of a join hides.
+	covered []string
 }
 
 func (f *from) width() int {
@@ -62,7 +64,7 @@ func (f *from) shifted(n int) *from {
 		}
 		return m
 	}
-	out := &from{node: f.node}
+	out := &from{node: f.node, covered: f.covered}
 	for _, t := range f.tables {
 		nt := *t
 		nt.cols = make([]*column, len(t.cols))
@@ -194,6 +196,10 @@ func (s *scope) noTable(name string, pos int) error {
 	for t := s; t != nil; t = t.parent {
 		if t.from == nil {
 			continue
+		}
+		if slices.Contains(t.from.covered, name) {
+			return sqlerr.New(sqlerr.UndefinedTable, `invalid reference to FROM-clause entry for table "%s"`, name).At(pos).
+				WithHint(`There is an entry for table "%s", but it cannot be referenced from this part of the query.`, name)
 		}
 		for _, c := range t.from.tables {
 			if t.blind && c.alias == name {

@@ -104,6 +104,15 @@ func (b *binder) resultOrder(r *result, s *ast.SelectStmt, parent *scope, ctes *
 			col = i - 1
 		}
 		if col < 0 {
+			// What is wrong with the expression itself comes first.
+			t := &table{}
+			for i, c := range r.cols {
+				t.cols = append(t.cols, &column{name: c.name, typ: c.typ, index: i, table: t})
+			}
+			oe := &env{b: b, scope: &scope{from: &from{node: r.node, cols: t.cols}, parent: parent}, ctes: ctes, clause: "ORDER BY", calls: &collector{}, windows: true}
+			if _, err := oe.expr(sb.Node); err != nil {
+				return err
+			}
 			what := "UNION/INTERSECT/EXCEPT"
 			if len(s.ValuesLists) > 0 {
 				what = "VALUES"
