@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"fmt"
 	"slices"
 
 	"streamdb/planner/plan"
@@ -349,8 +350,11 @@ func (b *binder) onConflict(ins *plan.Insert, target *ast.RangeVar, c *ast.OnCon
 	rel := ins.Table
 	pos := int(c.Location)
 	if in := c.Infer; in != nil {
-		if in.WhereClause != nil {
-			return sqlerr.Unsupported("ON CONFLICT with a WHERE for its index").At(int(in.Location))
+		if in.WhereClause != nil { // an index of all rows is one of those rows, too
+			e := &env{b: b, scope: &scope{from: tableFrom(rel, target.Alias.GetAliasname(), 0)}, clause: "WHERE"}
+			if _, err := e.condition(in.WhereClause, "WHERE"); err != nil {
+				return err
+			}
 		}
 		if in.Conname != "" {
 			if rel.PrimaryKey == 0 || in.Conname != rel.PrimaryKeyName {
@@ -375,9 +379,8 @@ func (b *binder) onConflict(ins *plan.Insert, target *ast.RangeVar, c *ast.OnCon
 	for _, c := range ex.tables[0].cols {
 		c.origin = plan.Origin{}
 	}
-	// Unqualified names mean the existing row.
-	f.tables = append(f.tables, ex.tables...)
-	e := &env{b: b, scope: &scope{from: f}, clause: "ON CONFLICT DO UPDATE"}
+	f.tables, f.cols = append(f.tables, ex.tables...), append(f.cols, ex.cols...)
+	e := &env{b: b, scope: &scope{from: f}, clause: "UPDATE"}
 	sets, err := e.assignments(rel, c.TargetList)
 	if err != nil {
 		return err
@@ -401,11 +404,12 @@ func matchKey(rel *catalog.Relation, in *ast.InferClause) error {
 	for _, n := range in.IndexElems {
 		el := n.GetIndexElem()
 		if el.Expr != nil {
-			return sqlerr.Unsupported("an expression in ON CONFLICT").At(int(in.Location))
+			return noConflictKey(in)
 		}
 		i, err := findColumn(rel, el.Name, int(in.Location))
-		if err != nil {
-			return err
+		if e, ok := err.(*sqlerr.Error); ok {
+			e.Message = fmt.Sprintf(`column "%s" does not exist`, el.Name)
+			return e
 		}
 		if !slices.Contains(given, i) {
 			given = append(given, i)
@@ -416,7 +420,11 @@ func matchKey(rel *catalog.Relation, in *ast.InferClause) error {
 		match = match && slices.Contains(given, k.Col)
 	}
 	if !match {
-		return sqlerr.New("42P10", "there is no unique or exclusion constraint matching the ON CONFLICT specification").At(int(in.Location))
+		return noConflictKey(in)
 	}
 	return nil
+}
+
+func noConflictKey(in *ast.InferClause) error {
+	return sqlerr.New("42P10", "there is no unique or exclusion constraint matching the ON CONFLICT specification").At(int(in.Location))
 }

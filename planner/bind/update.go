@@ -295,12 +295,8 @@ func scalarAs(text string, rel *catalog.Relation, c catalog.Column, o Options) (
 func (b *binder) coerceColumn(x expr.Expr, c catalog.Column, clause string, pos int) (expr.Expr, error) {
 	y, err := b.coerce(x, c.Type, assignment, pos)
 	if err != nil && sqlerr.Code(err) == sqlerr.DatatypeMismatch {
-		what := "default"
-		if c.Generated != "" {
-			what = "generation"
-		}
-		return nil, sqlerr.New(sqlerr.DatatypeMismatch, `column "%s" is of type %s but %s expression is of type %s`, c.Name,
-			types.FormatType(c.Type), what, types.FormatType(x.Type())).At(pos).
+		return nil, sqlerr.New(sqlerr.DatatypeMismatch, `column "%s" is of type %s but default expression is of type %s`, c.Name,
+			types.FormatType(c.Type), types.FormatType(x.Type())).At(pos).
 			WithHint("You will need to rewrite or cast the expression.")
 	}
 	return y, err
