@@ -44,7 +44,7 @@ func (b *binder) coerce(x expr.Expr, to types.Type, how expr.CastContext, pos in
 	}
 	if !from.Equal(to) && !expr.CanCast(from, to, how) {
 		if how == explicit {
-			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from), types.FormatType(to)).At(pos)
+			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from.Base()), types.FormatType(to.Base())).At(pos)
 		}
 		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "cannot convert type %s to %s", types.FormatType(from), types.FormatType(to)).At(pos)
 	}

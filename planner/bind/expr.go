@@ -326,7 +326,7 @@ func (e *env) caseExpr(x *ast.CaseExpr) (expr.Expr, error) {
 		} else {
 			var v expr.Expr
 			if v, err = ce.expr(w.Expr); err == nil {
-				cond, err = e.b.call("=", true, []expr.Expr{arg, v}, location(w.Expr))
+				cond, err = e.b.call("=", true, []expr.Expr{arg, v}, int(w.Location))
 			}
 		}
 		if err != nil {

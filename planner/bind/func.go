@@ -73,7 +73,7 @@ func funcName(list []*ast.Node) string {
 }
 
 // checkSchema refuses functions qualified by a schema that has none.
-func (b *binder) checkSchema(call *ast.FuncCall) error {
+func (e *env) checkSchema(call *ast.FuncCall) error {
 	names := strs(call.Funcname)
 	if len(names) < 2 {
 		return nil
@@ -81,10 +81,15 @@ func (b *binder) checkSchema(call *ast.FuncCall) error {
 	switch schema := names[len(names)-2]; {
 	case schema == "pg_catalog" || schema == "information_schema":
 		return nil
-	case !b.o.Cat.HasSchema(schema):
+	case !e.b.o.Cat.HasSchema(schema):
 		return sqlerr.New(sqlerr.InvalidSchema, `schema "%s" does not exist`, schema).At(int(call.Location))
 	default:
-		return sqlerr.New(sqlerr.UndefinedFunction, "function %s does not exist", strings.Join(names, ".")).At(int(call.Location))
+		args, err := e.exprs(call.Args)
+		if err != nil {
+			return err
+		}
+		return sqlerr.New(sqlerr.UndefinedFunction, "function %s(%s) does not exist", strings.Join(names, "."), typeList(typesOf(args))).At(int(call.Location)).
+			WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
 	}
 }
 
@@ -94,7 +99,7 @@ func isTableFunc(call *ast.FuncCall) bool {
 
 func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 	pos := int(x.Location)
-	if err := e.b.checkSchema(x); err != nil {
+	if err := e.checkSchema(x); err != nil {
 		return nil, err
 	}
 	name := funcName(x.Funcname)
@@ -538,7 +543,7 @@ func (c aggCall) equal(o aggCall) bool {
 // tableFunc resolves a set-returning function and binds its arguments.
 func (e *env) tableFunc(x *ast.FuncCall) (*expr.TableFunc, []expr.Expr, error) {
 	pos := int(x.Location)
-	if err := e.b.checkSchema(x); err != nil {
+	if err := e.checkSchema(x); err != nil {
 		return nil, nil, err
 	}
 	if x.FuncVariadic {

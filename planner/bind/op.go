@@ -36,8 +36,8 @@ func opName(list []*ast.Node, pos int) (string, error) {
 	if len(names) == 0 {
 		return "", sqlerr.New(sqlerr.Syntax, "an operator is missing").At(pos)
 	}
-	if len(names) > 1 && names[len(names)-2] != "pg_catalog" {
-		return "", sqlerr.New(sqlerr.UndefinedFunction, "operator does not exist: %s.%s", names[len(names)-2], names[len(names)-1]).At(pos)
+	if len(names) > 1 && names[len(names)-2] != "pg_catalog" { // there is none by that name
+		return names[len(names)-2] + "." + names[len(names)-1], nil
 	}
 	name := names[len(names)-1]
 	if name == "!=" {

@@ -294,6 +294,10 @@ func (e *env) columnRef(n *ast.ColumnRef) (expr.Expr, error) {
 			return nil, err
 		}
 		if t == nil {
+			if other, _, _, err := e.scope.lookupTable("", names[0], -1); schema != "" && err == nil && other != nil {
+				return nil, sqlerr.New(sqlerr.UndefinedTable, `invalid reference to FROM-clause entry for table "%s"`, names[0]).At(pos).
+					WithHint(`There is an entry for table "%s", but it cannot be referenced from this part of the query.`, names[0])
+			}
 			return nil, e.scope.noTable(names[0], pos)
 		}
 		i := slices.IndexFunc(t.cols, func(c *column) bool { return c.name == names[1] })

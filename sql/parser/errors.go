@@ -109,9 +109,9 @@ func near(text string, offset int) *sqlerr.Error {
 }
 
 // starters begin a statement.
-var starters = [...]string{"alter", "analyze", "begin", "cancel", "checkpoint", "close", "comment", "commit", "copy", "create", "deallocate", "declare",
+var starters = [...]string{"alter", "analyze", "begin", "cancel", "check", "checkpoint", "close", "comment", "commit", "copy", "create", "deallocate", "declare",
 	"delete", "describe", "discard", "drop", "end", "execute", "explain", "fetch", "flush", "grant", "insert", "kill", "listen", "lock", "merge",
-	"move", "prepare", "recover", "reset", "revoke", "rollback", "savepoint", "select", "set", "show", "start", "truncate", "unlisten",
+	"move", "pause", "prepare", "recover", "reset", "resume", "revoke", "rollback", "savepoint", "select", "set", "show", "start", "truncate", "unlisten",
 	"update", "vacuum", "values", "wait", "with"}
 
 // hint adds the likely mend.
