@@ -84,7 +84,7 @@ func (w *world) verdict(stmt string) string {
 	return e.Code + " " + pos + " " + e.Message
 }
 
-func judgedFiles(t *testing.T) []string {
+func judgedFiles(t testing.TB) []string {
 	entries, err := os.ReadDir("testdata/judged")
 	if err != nil {
 		t.Fatal(err)
