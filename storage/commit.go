@@ -104,6 +104,7 @@ func (s *Store) finish(w *commitWriter) {
 		dirty += l.dirty
 	}
 	s.dirty.Add(-dirty)
+	s.flying = nil
 	s.drops = append(s.drops, w.intents...)
 	s.drops = slices.DeleteFunc(s.drops, func(d *drop) bool { return d.done })
 }
@@ -170,6 +171,7 @@ func (w *commitWriter) take() {
 		}
 		return true
 	})
+	s.flying = slices.Clone(w.layers)
 	// Actors seal in any order. Those of one epoch own different vnodes, so
 	// that the first key tells them apart.
 	slices.SortStableFunc(w.layers, func(a, b sealedLayer) int {

@@ -54,6 +54,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	sealed  []sealedLayer
+	flying  []sealedLayer // those that the commit under way has taken
+	follows []*follow     // who is given what is sealed
 	staged  []staged
 	digests map[uint32]digest
 	dropped map[uint32]bool
@@ -416,6 +418,11 @@ func (s *Store) seal(d Desc, l *layer, dirty int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = append(s.sealed, sealedLayer{d, l, dirty})
+	for _, f := range s.follows {
+		if f.id == d.ID {
+			f.got = append(f.got, l)
+		}
+	}
 }
 
 // idleFor is how long ago the last commit was.
