@@ -113,8 +113,10 @@ func (r *ReplicatedStateTable) WriteChunk(c *chunk.Chunk) error {
 		r.open.put(at, found, r.kbuf, h, r.vbuf, false)
 	}
 	var err error
-	if r.open.bytes > r.s.o.replicaBudget()/2 && r.s.o.Engine == "badger" {
-		r.cut(unsealed)
+	if budget := r.s.o.replicaBudget(); r.s.o.Engine == "badger" && (r.open.bytes > budget/2 || r.memory() > budget) {
+		if r.open.bytes > budget/2 {
+			r.cut(unsealed)
+		}
 		err = r.spill()
 	}
 	r.account()
@@ -327,7 +329,7 @@ type Cursor struct {
 // vnode's start. Seek takes the same cursor to another vnode.
 func (r *ReplicatedStateTable) OpenScan(vnode uint16, after []byte) *Cursor {
 	p := r.s.pins.latest()
-	c := &Cursor{r: r, m: &merge{pin: p, base: p.v.cursor(r.prefix), prefix: r.prefix, track: true}}
+	c := &Cursor{r: r, m: &merge{pin: p, base: p.cursor(r.prefix), prefix: r.prefix, track: true}}
 	r.cursors = append(r.cursors, c)
 	c.sources()
 	c.Seek(vnode, after)
@@ -399,7 +401,7 @@ func (c *Cursor) Refresh() {
 	m.base.close()
 	m.pin.release()
 	m.pin = r.s.pins.latest()
-	m.base = m.pin.v.cursor(r.prefix)
+	m.base = m.pin.cursor(r.prefix)
 	m.vnodeSeen, m.live = -1, false
 	c.sources()
 	m.reseek()

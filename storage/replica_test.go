@@ -24,7 +24,7 @@ func TestReplica(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 3))
-			o := Options{Reserve: 1}
+			o := Options{Reserve: 1, packRows: 3, packBytes: 300}
 			if c.engine == "badger" {
 				o.Dir = filepath.Join(t.TempDir(), "d")
 			}
@@ -252,7 +252,7 @@ func TestReplicaBurst(t *testing.T) {
 	if err := rep.Seal(e); err != nil {
 		t.Fatal(err)
 	}
-	if budget := s.o.replicaBudget(); most > budget+4<<20 {
+	if budget := s.o.replicaBudget(); most > budget+2<<20 {
 		t.Errorf("%d bytes held, the budget is %d", most, budget)
 	}
 	rows, spilled := 0, 0

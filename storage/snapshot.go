@@ -37,7 +37,7 @@ func (s *Snapshot) Close() { s.p.release() }
 
 // Get returns the value of a raw key; nil: absent.
 func (s *Snapshot) Get(d Desc, key []byte) ([]byte, error) {
-	return s.p.get(append(objectPrefix(d.Tag, d.ID), key...))
+	return s.p.row(append(objectPrefix(d.Tag, d.ID), key...))
 }
 
 // GetMany looks raw keys up in key order and calls each once a key with its index and value; nil: absent.
@@ -45,7 +45,7 @@ func (s *Snapshot) GetMany(d Desc, keys [][]byte, each func(i int, val []byte)) 
 	buf := objectPrefix(d.Tag, d.ID)
 	for _, i := range keyOrder(keys) {
 		buf = append(buf[:prefixLen], keys[i]...)
-		val, err := s.p.get(buf)
+		val, err := s.p.row(buf)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (s *Snapshot) scan(d Desc, from, to []byte) *plainScan {
 		x.end = append(objectPrefix(d.Tag, d.ID), to...)
 		n = sharedPrefix(from, to)
 	}
-	x.c = s.p.v.cursor(x.full[:prefixLen+n])
+	x.c = s.p.cursor(x.full[:prefixLen+n])
 	return x
 }
 
@@ -224,8 +224,8 @@ func (x *plainScan) next() bool {
 		x.key, x.err = k[prefixLen:], x.p.check()
 		return x.err == nil
 	}
-	val, big := x.c.val()
-	if big {
+	val, meta := x.c.val()
+	if meta == metaBig {
 		if val, x.err = x.p.join(k, val); x.err != nil {
 			return false
 		}
