@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -28,7 +29,13 @@ import (
 //  2. Positions, rows and the table's changes commit with the epoch; a restart goes on from there.
 //  3. A barrier waits for at most one chunk of the scan, and for the rate limit never.
 //  4. While the scan may read, each barrier interval delivers a chunk of it, however
-//     busy the stream is.
+//     busy the stream is, or as many rows as Env.Pace has, one at the least.
+//  5. A position's rows are the rows of the table at or below it: what is delivered is
+//     counted, and so are the changes that are passed on.
+//
+// The vnodes of an upstream take turns, so that one whose reading is slow (deleted rows,
+// cold files) does not keep the others where they are, and what a stream brings is passed
+// on in equal parts whatever its vnode. A turn costs a seek, so it is a few chunks long.
 type backfill struct {
 	in     *stream.Inbox
 	env    *Env
@@ -49,12 +56,16 @@ type backfill struct {
 	waiting bool // until StartBackfill
 	paused  bool // all backfills are
 	held    []*chunk.Chunk
-	since   int           // rows that came from the stream since the scan had its turn
-	turn    time.Time     // when that was
-	moved   bool          // the scan had a turn since the last barrier
-	sent    int           // rows it delivered since then
-	most    int           // rows it may deliver until the next; see pace
-	tail    bool          // the scan is through, its end not yet persisted
+	since   int       // rows that came from the stream since the scan had its turn
+	turn    time.Time // when that was
+	moved   bool      // the scan had a turn since the last barrier
+	sent    int       // rows it delivered since then
+	most    int       // rows it may deliver until the next; see pace
+	stands  int       // the vnode (its index) that the table stands in; -1: none
+	took    int       // rows of its turn
+	turned  time.Time // when that began
+	tail    bool      // the scan is through, its end not yet persisted
+	place   *stream.Place
 	ended   storage.Epoch // that has the end, which is not told yet; 0: none
 	scanned prometheus.Counter
 	ratio   prometheus.Gauge
@@ -79,6 +90,24 @@ func (x *backfill) pace(e storage.Epoch) {
 	x.sent = 0
 }
 
+// room is how many rows of the next chunk may be delivered in this epoch.
+func (x *backfill) room() int {
+	n := x.env.chunkSize()
+	if x.sent >= x.most {
+		return 0
+	}
+	if l := x.env.Pace.Limit(); l > 0 {
+		n = min(n, max(l-x.sent, 0))
+	}
+	return n
+}
+
+// A vnode's turn ends after so many chunks, or after turnTime.
+const (
+	turnChunks = 8
+	turnTime   = 20 * time.Millisecond
+)
+
 // turnAfter is how long a busy stream may keep the scan from its turn; so many
 // rows as a chunk has do, too.
 const turnAfter = 5 * time.Millisecond
@@ -91,7 +120,7 @@ func newArrangementBackfill(env *Env, n *plan.StreamTableScan) (*backfill, error
 		d = RelationDesc(n.Table)
 	}
 	x := newBackfill(env, n.Progress, d, n.Cols, n.Schema.Types())
-	x.waiting, x.phase = env.Waiting, stream.PhaseScan
+	x.waiting, x.phase, x.place = env.Waiting, stream.PhaseScan, place(n)
 	return x, nil
 }
 
@@ -100,7 +129,7 @@ func newBackfill(env *Env, progress *plan.TableDesc, d storage.Desc, cols []int,
 		in: env.In, env: env, object: d.ID, cols: cols,
 		codec: storage.NewCodec(d), schema: make([]chunk.Column, len(d.Schema)),
 		pos: newPositions(env, progress), key: stream.FragmentKey{Job: env.Job, Fragment: env.Fragment},
-		paused: env.GlobalPause, most: firstPace * env.chunkSize(),
+		paused: env.GlobalPause, most: firstPace * env.chunkSize(), stands: -1,
 	}
 	x.read = x.codec.NewDecoder(cols)
 	x.types = out
@@ -169,14 +198,11 @@ func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
 			return err
 		}
 	}
-	rows, err := x.pos.load()
+	rows, _, err := x.pos.load()
 	if err != nil {
 		return err
 	}
-	if p := x.env.Progress; p != nil {
-		p.Done.Add(rows)
-		p.LastMove.Store(x.env.now())
-	}
+	x.delivered(rows)
 	x.count()
 	if x.pos.finished() {
 		// Of another run, or an actor without vnodes: nothing is left to persist. But
@@ -219,6 +245,9 @@ func (x *backfill) step(ctx context.Context, emit stream.Emit) error {
 			x.wait(ctx, time.Time{})
 			return nil
 		}
+		if x.env.Pace.Limit() > 0 {
+			runtime.Gosched() // somebody waits for what runs beside us
+		}
 		return x.scan(ctx, emit, true)
 	case m.Barrier != nil:
 		if !x.moved && x.scanning() {
@@ -242,9 +271,9 @@ func (x *backfill) scanning() bool {
 func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit) error {
 	switch {
 	case x.tail:
-		return emit(stream.Message{Chunk: c})
+		return x.pass(c, emit)
 	case x.buffer && x.waiting:
-		return x.table.write(c)
+		return x.table.write(c, nil)
 	}
 	x.held = append(x.held, c)
 	x.since += c.Len()
@@ -257,8 +286,8 @@ func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit)
 // scan delivers at most a chunk of rows, as many as the rate limit lets it. idle: there is
 // nothing else to do, so it may wait for the limit or for the stream.
 func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error {
-	n := x.env.chunkSize()
-	if x.sent >= x.most {
+	n := x.room()
+	if n == 0 {
 		if idle {
 			x.wait(ctx, time.Time{})
 		}
@@ -281,10 +310,7 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 		l.Return(n - c.N)
 	}
 	x.sent += c.N
-	if p := x.env.Progress; p != nil {
-		p.Done.Add(int64(c.N))
-		p.LastMove.Store(x.env.now())
-	}
+	x.delivered(int64(c.N))
 	if x.scanned != nil {
 		x.scanned.Add(float64(c.N))
 	}
@@ -298,56 +324,103 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 	}
 	// Everything there was at the last barrier has been delivered: what came since is all news.
 	x.tail = true
+	return x.passAll(emit)
+}
+
+// passAll passes on what came since the last barrier, or writes it to the table.
+func (x *backfill) passAll(emit stream.Emit) error {
 	for _, c := range x.held {
-		if err := emit(stream.Message{Chunk: c}); err != nil {
+		if err := x.pass(c, emit); err != nil {
 			return err
 		}
 	}
-	x.held = nil
+	clear(x.held)
+	x.held = x.held[:0]
 	return nil
 }
 
-// readRows reads up to n rows from the positions on; end: there are no more.
+// delivered counts rows that lie at or below the positions from now on.
+func (x *backfill) delivered(rows int64) {
+	if p := x.env.Progress; p != nil {
+		p.Done.Add(rows)
+		p.LastMove.Store(x.env.now())
+	}
+}
+
+// readRows reads up to n rows from the positions on; end: there are no more. It may
+// return fewer where something else is to be seen to.
 func (x *backfill) readRows(n int) (c *chunk.Chunk, end bool, err error) {
 	c = &chunk.Chunk{Cols: make([]chunk.Column, len(x.types))}
 	for j, t := range x.types {
 		c.Cols[j] = chunk.New(t, n)
 	}
-	for x.pos.skip() {
-		i := x.pos.cur
-		from := c.N
-		for kv, err := range x.table.rows(x.pos.vnodes[i], x.pos.at[i].key) {
-			if err == nil {
-				err = x.read.Decode(kv.Key, kv.Val, c.Cols)
+	for !x.pos.finished() {
+		i := x.pos.turn()
+		v := x.pos.vnodes[i]
+		x.env.Spot.Enter(x.place, int(v))
+		if x.stands != i {
+			ready, err := x.table.seek(v, x.pos.at[i].key)
+			if err != nil || !ready {
+				return c, false, err
 			}
-			if err != nil {
+			x.stands, x.took, x.turned = i, 0, x.env.clock().Now()
+		}
+		from := c.N
+		done, err := x.readVnode(i, c, n)
+		if err != nil {
+			return nil, false, err
+		}
+		x.took += c.N - from
+		if x.pos.at[i].rows += int64(c.N - from); done {
+			if err := x.table.finish(v); err != nil {
 				return nil, false, err
 			}
-			if c.N++; c.N == n {
-				x.pos.saw(i, kv.Key)
-				break
-			}
+			x.pos.finish(i)
+			x.pos.pass()
+			x.stands = -1
+			continue
 		}
-		x.pos.at[i].rows += int64(c.N - from)
-		if c.N == n {
-			return c, false, nil
+		if !x.buffer && (x.took >= turnChunks*x.env.chunkSize() || x.env.clock().Now().Sub(x.turned) >= turnTime) {
+			x.pos.pass()
 		}
-		x.pos.finish(i + 1)
+		return c, false, nil
 	}
 	return c, true, nil
 }
+
+// readVnode appends rows of the vnode that the table stands in until c has n; done: it has no more.
+func (x *backfill) readVnode(i int, c *chunk.Chunk, n int) (done bool, err error) {
+	for seen := 0; c.N < n; {
+		kv, ok, err := x.table.next()
+		if err != nil || !ok {
+			return !ok, err
+		}
+		seen++
+		if kv.Val != nil {
+			if err := x.read.Decode(kv.Key, kv.Val, c.Cols); err != nil {
+				return false, err
+			}
+			c.N++
+		}
+		if c.N == n || seen == maxSeen {
+			x.pos.saw(i, kv.Key)
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// maxSeen is how many keys a vnode's reader passes at a time, those without a row among them.
+const maxSeen = 1 << 16
 
 // barrier ends an epoch.
 func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 	e := m.Barrier.Epoch
 	done := x.tail
 	if !done {
-		for _, c := range x.held {
-			if err := x.pass(c, emit); err != nil {
-				return err
-			}
+		if err := x.passAll(emit); err != nil {
+			return err
 		}
-		x.held = x.held[:0]
 		if err := x.table.seal(e); err != nil {
 			return err
 		}
@@ -374,6 +447,7 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 	vnodes := x.codec.Vnodes(x.schema, c.Len())
 	var past, ahead []int
 	var key []byte
+	more := int64(0)
 	for i := range c.Len() {
 		v := vnodeAt(vnodes, i)
 		at := x.pos.index[v]
@@ -387,17 +461,28 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 		}
 		if passed {
 			past = append(past, i)
+			x.pos.at[at].rows += c.Op(i).Sign()
+			x.pos.dirty[at] = true
+			more += c.Op(i).Sign()
 		} else {
 			ahead = append(ahead, i)
 		}
 	}
+	x.delivered(more)
 	switch {
 	case len(ahead) == 0:
 		return emit(stream.Message{Chunk: c})
 	case len(past) == 0:
-		return x.table.write(c)
+		return x.table.write(c, vnodes)
 	}
-	if err := x.table.write(c.Gather(ahead)); err != nil {
+	of := vnodes
+	if vnodes != nil {
+		of = make([]uint16, len(ahead))
+		for j, i := range ahead {
+			of[j] = vnodes[i]
+		}
+	}
+	if err := x.table.write(c.Gather(ahead), of); err != nil {
 		return err
 	}
 	return emit(stream.Message{Chunk: c.Gather(past)})
@@ -471,6 +556,7 @@ func (x *backfill) report() (last bool) {
 	if p.Finished.Add(1) < p.Actors {
 		return false
 	}
+	p.Total.Store(p.Done.Load())
 	p.Phase.Store(int32(stream.PhaseDone))
 	if x.ratio != nil {
 		x.ratio.Set(1)

@@ -50,6 +50,8 @@ type bench struct {
 	size    int
 	clock   *handClock
 	limit   *Limiter
+	pace    *stream.Pace
+	spot    *stream.Spot
 	prog    *stream.Progress
 	parts   []storage.VnodeSet
 	waiting bool
@@ -130,7 +132,7 @@ func (b *bench) startFills() {
 		x := b.start(b.node(), 1, func(e *Env) {
 			e.Job, e.Fragment, e.Single = backfillKey.Job, backfillKey.Fragment, len(b.parts) == 1
 			e.Vnodes, e.ChunkSize, e.Clock, e.Limiter, e.Progress = part, b.size, b.clock, b.limit, b.prog
-			e.Waiting, e.GlobalPause = b.waiting, b.paused
+			e.Waiting, e.GlobalPause, e.Pace, e.Spot = b.waiting, b.paused, b.pace, b.spot
 		})
 		d.To = append(d.To, stream.Port{In: x.in, Channel: x.ports[0]})
 		x.ports[0] = -1
@@ -179,6 +181,19 @@ func (b *bench) change(n int) {
 			continue
 		}
 		b.w.rows = slices.Delete(b.w.rows, i, i+1)
+	}
+	b.table.send(0, c.Take())
+}
+
+// touch updates n random rows, which keep their keys.
+func (b *bench) touch(n int) {
+	c := chunk.NewBuilder(b.w.schema.Types(), 2*n+1)
+	for range n {
+		i := b.rnd.IntN(len(b.w.rows))
+		c.AppendRow(chunk.Delete, b.w.rows[i])
+		b.w.rows[i] = slices.Clone(b.w.rows[i])
+		b.w.rows[i][3] = types.NewDecimal(types.NewDecimalInt(b.rnd.Int64N(50)))
+		c.AppendRow(chunk.Insert, b.w.rows[i])
 	}
 	b.table.send(0, c.Take())
 }
@@ -402,7 +417,7 @@ func TestBackfillLowRate(t *testing.T) {
 	}
 	for s := range int64(5) {
 		b.clock.move(time.Second)
-		b.change(50) // a busy stream
+		b.touch(50) // a busy stream
 		b.tick(nil)
 		b.tick(nil)
 		if n := b.prog.Done.Load(); n != s+1 {

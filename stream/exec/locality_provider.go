@@ -25,6 +25,6 @@ func newLocalityProvider(env *Env, n *plan.StreamLocalityProvider) (*backfill, e
 	d.Schema = in
 	x := newBackfill(env, n.Progress, d, cols, in.Types())
 	x.buffer, x.ownRows, x.waiting, x.phase = true, true, true, stream.PhaseDrain
-	x.table = &bufferedRows{env.Store.Table(d, env.Vnodes)}
+	x.table, x.place = &bufferedRows{table: env.Store.Table(d, env.Vnodes)}, place(n)
 	return x, nil
 }

@@ -11,10 +11,17 @@ import (
 // A snapshot is the table that a backfill delivers, and that it must keep up with
 // the changes which the backfill has not got to yet.
 type snapshot interface {
-	// rows ranges over a vnode's rows after a raw key (nil: all), as of the newest seal.
-	rows(vnode uint16, after []byte) iter.Seq2[storage.KV, error]
-	// write applies changes to rows that rows has not passed.
-	write(c *chunk.Chunk) error
+	// seek stands before a vnode's first row after a raw key; nil: before its first. It is of
+	// the newest seal. ready false: there is more to do first, and seek is to be called
+	// again with the same arguments when the barriers that wait have been seen to.
+	seek(vnode uint16, after []byte) (ready bool, err error)
+	// next moves to the vnode's next key and returns it, with a nil value where there is no
+	// row; false: there is none. It goes on rightly after write and seal.
+	next() (storage.KV, bool, error)
+	// finish is told that all of a vnode has been delivered.
+	finish(vnode uint16) error
+	// write applies changes to rows that next has not passed, row i being of vnodes[i] (nil: 0).
+	write(c *chunk.Chunk, vnodes []uint16) error
 	// seal ends an epoch.
 	seal(e storage.Epoch) error
 	close()
@@ -24,9 +31,7 @@ type snapshot interface {
 type upstreamRows struct {
 	table   *storage.ReplicatedStateTable
 	clock   storage.Clock
-	cursor  *storage.Cursor // kept between reads: opening one costs a seek in every file of the store
-	vnode   uint16
-	at      []byte // where the cursor stands
+	cursor  *storage.Cursor // one for all vnodes: opening one costs a seek in every file of the store
 	renewed time.Time
 }
 
@@ -34,33 +39,20 @@ type upstreamRows struct {
 // changes. The longer, the more changes must be kept in memory; moving costs a seek.
 const renewAfter = 200 * time.Millisecond
 
-func (x *upstreamRows) rows(vnode uint16, after []byte) iter.Seq2[storage.KV, error] {
-	return func(yield func(storage.KV, error) bool) {
-		switch {
-		case x.cursor == nil:
-			x.cursor, x.renewed = x.table.OpenScan(vnode, after), x.clock.Now()
-		case x.vnode != vnode || string(x.at) != string(after):
-			x.cursor.Seek(vnode, after)
-		}
-		x.vnode, x.at = vnode, append(x.at[:0], after...)
-		for {
-			kv, ok, err := x.cursor.Next()
-			if err != nil {
-				yield(storage.KV{}, err)
-				return
-			}
-			if !ok {
-				return
-			}
-			x.at = append(x.at[:0], kv.Key...)
-			if !yield(kv, nil) {
-				return
-			}
-		}
+func (x *upstreamRows) seek(vnode uint16, after []byte) (bool, error) {
+	if x.cursor == nil {
+		x.cursor, x.renewed = x.table.OpenScan(vnode, after), x.clock.Now()
+	} else {
+		x.cursor.Seek(vnode, after)
 	}
+	return true, nil
 }
 
-func (x *upstreamRows) write(c *chunk.Chunk) error { return x.table.WriteChunk(c) }
+func (x *upstreamRows) next() (storage.KV, bool, error) { return x.cursor.Next() }
+
+func (x *upstreamRows) finish(uint16) error { return nil }
+
+func (x *upstreamRows) write(c *chunk.Chunk, _ []uint16) error { return x.table.WriteChunk(c) }
 
 func (x *upstreamRows) seal(e storage.Epoch) error {
 	if err := x.table.Seal(e); err != nil {
@@ -82,17 +74,48 @@ func (x *upstreamRows) close() {
 }
 
 // A bufferedRows is what a locality provider has itself put aside.
-type bufferedRows struct{ table *storage.StateTable }
-
-func (x *bufferedRows) rows(vnode uint16, after []byte) iter.Seq2[storage.KV, error] {
-	from := storage.VnodePrefix(vnode)
-	to := storage.NextPrefix(from)
-	if after != nil {
-		from = append(append(from[:0], after...), 0) // no key is the prefix of another one
-	}
-	return x.table.Scan(from, to)
+type bufferedRows struct {
+	table *storage.StateTable
+	vnode uint16
+	at    []byte // next goes on after it; nil: from the start
+	stop  func()
+	pull  func() (storage.KV, error, bool) // nil: not open
 }
 
-func (x *bufferedRows) write(c *chunk.Chunk) error { return x.table.WriteChunk(c) }
-func (x *bufferedRows) seal(e storage.Epoch) error { return x.table.Commit(e) }
-func (x *bufferedRows) close()                     {}
+func (x *bufferedRows) seek(vnode uint16, after []byte) (bool, error) {
+	x.close()
+	x.vnode, x.at = vnode, after
+	return true, nil
+}
+
+func (x *bufferedRows) next() (storage.KV, bool, error) {
+	if x.pull == nil {
+		from := storage.VnodePrefix(x.vnode)
+		to := storage.NextPrefix(from)
+		if x.at != nil {
+			from = append(append(from[:0], x.at...), 0) // no key is the prefix of another one
+		}
+		x.pull, x.stop = iter.Pull2(x.table.Scan(from, to))
+	}
+	kv, err, ok := x.pull()
+	if ok && err == nil {
+		x.at = append(x.at[:0:0], kv.Key...)
+	}
+	return kv, ok, err
+}
+
+func (x *bufferedRows) finish(uint16) error { return nil }
+
+func (x *bufferedRows) write(c *chunk.Chunk, _ []uint16) error { return x.table.WriteChunk(c) }
+
+func (x *bufferedRows) seal(e storage.Epoch) error {
+	x.close()
+	return x.table.Commit(e)
+}
+
+func (x *bufferedRows) close() {
+	if x.pull != nil {
+		x.stop()
+		x.pull, x.stop = nil, nil
+	}
+}
