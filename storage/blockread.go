@@ -302,6 +302,25 @@ func (c *blockCursor) next() bool {
 	return c.settle()
 }
 
+// run returns how many rows follow the current one in its block that no entry lies
+// before and that are below end (a full key; nil: none), of at most n. They are at+1 on in data.
+func (c *blockCursor) run(n int, end []byte) int {
+	if !c.onBlk || !c.read || !c.blkOK || c.at+1 >= c.data.n {
+		return 0
+	}
+	last := c.list[c.i].last
+	if c.rowOK && bytes.Compare(c.rows.key()[prefixLen:], last) <= 0 {
+		return 0
+	}
+	if !bytes.HasPrefix(last, c.prefix[prefixLen:]) || end != nil && bytes.Compare(last, end[prefixLen:]) >= 0 {
+		return 0
+	}
+	return min(n, c.data.n-c.at-1)
+}
+
+// pass moves on by n rows of a run; the current row is not to be looked at before next.
+func (c *blockCursor) pass(n int) { c.at += n }
+
 func (c *blockCursor) key() []byte {
 	if c.onBlk {
 		return c.bkey

@@ -554,14 +554,34 @@ func (m *metaTest) checkSnap(s metaSnap) {
 			m.fatal("snapshot %d of %d: %d rows, want %d", s.s.Epoch(), id, i, len(want))
 		}
 		n := 0
-		for c, err := range s.s.ScanChunks(d, []int{2, 0}, nil, nil, 7) {
+		t := m.tables[id][0]
+		for c, err := range s.s.ScanChunks(d, []int{2, 0}, from, to, 7) {
+			if err != nil {
+				m.fatal("%v", err)
+			}
+			for i := range c.Len() {
+				if n >= len(want) {
+					m.fatal("snapshot %d of %d: more than %d rows in chunks", s.s.Epoch(), id, n)
+				}
+				row := m.decode(t, []byte(want[n]), []byte(rows[want[n]]))
+				if got := c.Row(i); got[0].Str() != row[2].Str() || got[1].Int() != row[0].Int() {
+					m.fatal("snapshot %d of %d: row %d in chunks is of key %d, want %d", s.s.Epoch(), id, n, got[1].Int(), row[0].Int())
+				}
+				n++
+			}
+		}
+		if n != len(want) {
+			m.fatal("snapshot %d of %d: %d rows in chunks, want %d", s.s.Epoch(), id, n, len(want))
+		}
+		n = 0
+		for c, err := range s.s.ScanChunks(d, nil, from, to, 7) {
 			if err != nil {
 				m.fatal("%v", err)
 			}
 			n += c.Len()
 		}
-		if n != len(rows) {
-			m.fatal("snapshot %d of %d: %d rows in chunks, want %d", s.s.Epoch(), id, n, len(rows))
+		if n != len(want) && (d.exact() || from != nil || to != nil) {
+			m.fatal("snapshot %d of %d: %d rows counted, want %d", s.s.Epoch(), id, n, len(want))
 		}
 		_, key, _ := m.rowKV(id, m.row())
 		got, err := s.s.Get(d, key)
@@ -582,6 +602,13 @@ func (m *metaTest) checkCommitted() {
 		}
 		if got := m.s.Rows(id); got != int64(len(m.done[id])) {
 			m.fatal("object %d: %d rows by digest, %d are there", id, got, len(m.done[id]))
+		}
+		size := 0
+		for k, v := range m.done[id] {
+			size += len(k) + len(v)
+		}
+		if got := m.s.Bytes(id); got != int64(size) {
+			m.fatal("object %d: %d bytes by digest, %d are there", id, got, size)
 		}
 	}
 	if err := m.s.Scrub(context.Background()); err != nil {

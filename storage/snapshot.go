@@ -98,7 +98,20 @@ func (s *Snapshot) ScanChunks(d Desc, cols []int, from, to []byte, size int) ite
 				yield(nil, err)
 				return
 			}
-			if n++; n == size {
+			n++
+			if c.blocks != nil && n < size {
+				k := c.blocks.run(size-n, c.end)
+				if err := dec.decodeRun(&c.blocks.data, c.blocks.at+1, k, into); err != nil {
+					yield(nil, err)
+					return
+				}
+				c.blocks.pass(k)
+				n += k
+			}
+			if n == size {
+				if c.err = c.p.check(); c.err != nil {
+					break
+				}
 				if !yield(&chunk.Chunk{Cols: into, N: n}, nil) {
 					return
 				}
@@ -143,7 +156,13 @@ func (s *Snapshot) count(d Desc, from, to []byte, size int) iter.Seq2[*chunk.Chu
 		n, rows := 0, int64(0)
 		for c.next() {
 			rows++
-			if n++; n == size {
+			n++
+			if c.blocks != nil && n < size {
+				k := c.blocks.run(size-n, c.end)
+				c.blocks.pass(k)
+				n, rows = n+k, rows+int64(k)
+			}
+			if n == size {
 				if !yield(&chunk.Chunk{N: n}, nil) {
 					return
 				}
@@ -181,8 +200,9 @@ func (s *Snapshot) digest(id uint32) (d digest, exact, trusted bool, err error) 
 type plainScan struct {
 	p        *pin
 	c        cursor
-	full     []byte // where it starts
-	end      []byte // full key, exclusive; nil: none
+	blocks   *blockCursor // c, where the object has blocks; nil: it has none
+	full     []byte       // where it starts
+	end      []byte       // full key, exclusive; nil: none
 	started  bool
 	keysOnly bool // values are not read
 	key, val []byte
@@ -197,6 +217,7 @@ func (s *Snapshot) scan(d Desc, from, to []byte) *plainScan {
 		n = sharedPrefix(from, to)
 	}
 	x.c = s.p.cursor(x.full[:prefixLen+n])
+	x.blocks, _ = x.c.(*blockCursor)
 	return x
 }
 
