@@ -47,10 +47,11 @@ type binder struct {
 	params []types.Type
 	pos    map[expr.Expr]int // where the text of a column reference begins
 	views  []catalog.ID      // being expanded, outermost first
+	works  *int              // how many recursive queries there are, views included
 }
 
 func newBinder(o Options) *binder {
-	b := &binder{o: o, params: slices.Clone(o.ParamTypes), pos: map[expr.Expr]int{}}
+	b := &binder{o: o, params: slices.Clone(o.ParamTypes), pos: map[expr.Expr]int{}, works: new(int)}
 	for i, t := range b.params {
 		if t.OID == types.OIDUnknown {
 			b.params[i] = types.Type{}

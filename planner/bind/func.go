@@ -11,18 +11,26 @@ import (
 	"streamdb/sql/types"
 )
 
-// Aggregates and set-returning functions are not evaluated where they stand.
+// Aggregates, window and set-returning functions are not evaluated where they stand.
 // While the expression around one is bound, a ColRef with an index from here on
 // stands in for it; select.go puts the real column number there.
 const (
 	aggMark = 1 << 24
+	winMark = 1 << 25
 	setMark = 1 << 26
+	// groupMark: GROUPING calls.
+	groupMark = 1 << 23
 )
 
 // A collector holds the calls that one SELECT computes below its expressions.
 type collector struct {
-	aggs []aggCall
-	sets []setCall
+	aggs      []aggCall
+	wins      []winCall
+	sets      []setCall
+	groupings []groupingCall
+	// windows are those that wins and named refer to.
+	windows []*window
+	named   []namedWindow // the WINDOW clause
 }
 
 // An aggCall is an aggregate over expressions of the FROM row.
@@ -34,6 +42,7 @@ type aggCall struct {
 	distinct bool
 	filter   expr.Expr // nil: none
 	order    []sortKey
+	direct   int // leading args of an ordered-set aggregate that must be the same in all rows of a group
 	pos      int
 }
 
@@ -64,7 +73,7 @@ func funcName(list []*ast.Node) string {
 }
 
 // checkSchema refuses functions qualified by a schema that has none.
-func (b *binder) checkSchema(call *ast.FuncCall) error {
+func (e *env) checkSchema(call *ast.FuncCall) error {
 	names := strs(call.Funcname)
 	if len(names) < 2 {
 		return nil
@@ -72,10 +81,15 @@ func (b *binder) checkSchema(call *ast.FuncCall) error {
 	switch schema := names[len(names)-2]; {
 	case schema == "pg_catalog" || schema == "information_schema":
 		return nil
-	case !b.o.Cat.HasSchema(schema):
+	case !e.b.o.Cat.HasSchema(schema):
 		return sqlerr.New(sqlerr.InvalidSchema, `schema "%s" does not exist`, schema).At(int(call.Location))
 	default:
-		return sqlerr.New(sqlerr.UndefinedFunction, "function %s does not exist", strings.Join(names, ".")).At(int(call.Location))
+		args, err := e.exprs(call.Args)
+		if err != nil {
+			return err
+		}
+		return sqlerr.New(sqlerr.UndefinedFunction, "function %s(%s) does not exist", strings.Join(names, "."), typeList(typesOf(args))).At(int(call.Location)).
+			WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
 	}
 }
 
@@ -85,36 +99,48 @@ func isTableFunc(call *ast.FuncCall) bool {
 
 func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 	pos := int(x.Location)
-	if err := e.b.checkSchema(x); err != nil {
+	if err := e.checkSchema(x); err != nil {
 		return nil, err
 	}
 	name := funcName(x.Funcname)
-	if x.Over != nil {
-		return nil, sqlerr.Unsupported("the window function %s", name).At(pos)
-	}
-	if x.AggWithinGroup {
-		return nil, sqlerr.Unsupported("the ordered-set aggregate %s", name).At(pos)
+	if x.Over != nil && (expr.IsAgg(name) || expr.IsWindowFunc(name)) {
+		return e.windowCall(name, x)
 	}
 	if expr.IsAgg(name) {
 		return e.aggregate(name, x)
 	}
-	for _, wrong := range []struct {
-		is   bool
-		what string
-	}{{x.AggStar, "(*)"}, {x.AggDistinct, "DISTINCT"}, {len(x.AggOrder) > 0, "ORDER BY"}, {x.AggFilter != nil, "FILTER"}} {
-		if wrong.is {
-			return nil, sqlerr.New(sqlerr.WrongObjectType, "%s specified, but %s is not an aggregate function", wrong.what, name).At(pos)
-		}
+	if expr.IsWindowFunc(name) && x.AggWithinGroup {
+		return nil, sqlerr.Unsupported("the hypothetical-set aggregate %s", name).At(pos)
+	}
+	if expr.IsWindowFunc(name) {
+		return nil, sqlerr.New(sqlerr.WrongObjectType, "window function %s requires an OVER clause", name).At(pos)
 	}
 	if isTableFunc(x) {
+		if err := onlyAggregates(name, x); err != nil {
+			return nil, err
+		}
 		return e.setFunction(x, -1)
 	}
 	args, err := e.args(name, x)
 	if err != nil {
-		return nil, err
+		return nil, e.b.qualified(err, x)
+	}
+	if x.AggWithinGroup {
+		for _, n := range x.AggOrder {
+			k, err := e.sortKey(n)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, k.x)
+		}
 	}
 	if x.FuncVariadic {
-		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
+		if name, args, err = e.b.variadic(name, args, x); err != nil {
+			return nil, err
+		}
+	}
+	if name == "overlaps" {
+		return e.b.overlaps(args, pos)
 	}
 	out, err := e.b.call(name, false, args, pos)
 	if err != nil && len(args) == 1 && sqlerr.Code(err) == sqlerr.UndefinedFunction {
@@ -123,7 +149,74 @@ func (e *env) funcCall(x *ast.FuncCall) (expr.Expr, error) {
 			return e.b.coerce(args[0], t, explicit, pos)
 		}
 	}
-	return out, err
+	if err != nil {
+		return nil, e.b.qualified(err, x)
+	}
+	return out, onlyAggregates(name, x)
+}
+
+// qualified words the error for a function there is not as the function was written:
+// what the grammar makes of EXTRACT and its like is in pg_catalog.
+func (b *binder) qualified(err error, x *ast.FuncCall) error {
+	names := strs(x.Funcname)
+	e, ok := err.(*sqlerr.Error)
+	if !ok || len(names) < 2 || e.Code != sqlerr.UndefinedFunction || !strings.HasPrefix(e.Message, "function "+names[len(names)-1]+"(") {
+		return err
+	}
+	c := *e
+	c.Message = "function " + strings.Join(names, ".") + strings.TrimPrefix(e.Message, "function "+names[len(names)-1])
+	return &c
+}
+
+// variadic gives f(…, VARIADIC array) the elements of the array as arguments.
+func (b *binder) variadic(name string, args []expr.Expr, x *ast.FuncCall) (string, []expr.Expr, error) {
+	last := len(args) - 1
+	node := x.Args[last]
+	arr := args[last]
+	takes := slices.ContainsFunc(expr.Funcs(), func(f *expr.Func) bool {
+		return !f.Operator && f.Name == name && f.Variadic && len(f.Args) == len(args)
+	})
+	if !takes {
+		return "", nil, sqlerr.New(sqlerr.UndefinedFunction, "function %s(%s) does not exist", name, typeList(typesOf(args))).At(int(x.Location)).
+			WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
+	}
+	if arr.Type().Elem == nil {
+		return "", nil, sqlerr.New(sqlerr.DatatypeMismatch, "VARIADIC argument must be an array").At(location(node))
+	}
+	if a, ok := arr.(*expr.ArrayExpr); ok && (len(a.Elems) == 0 || a.Elems[0].Type().Elem == nil) {
+		return name, append(args[:last:last], a.Elems...), nil
+	}
+	switch name {
+	case "concat":
+		return "array_to_string", []expr.Expr{arr, &expr.Const{Val: types.NewString(""), Typ: types.Text}}, nil
+	case "concat_ws":
+		return "array_to_string", []expr.Expr{arr, args[0]}, nil
+	}
+	return "", nil, sqlerr.Unsupported("VARIADIC with an array that is not written out, in a call of %s,", name).At(location(node))
+}
+
+func typeList(ts []types.Type) string {
+	s := make([]string, len(ts))
+	for i, t := range ts {
+		s[i] = types.FormatType(t)
+	}
+	return strings.Join(s, ", ")
+}
+
+// onlyAggregates refuses what only a call of an aggregate may have.
+func onlyAggregates(name string, x *ast.FuncCall) error {
+	for _, wrong := range []struct {
+		is   bool
+		what string
+	}{{x.AggStar, name + "(*)"}, {x.AggDistinct, "DISTINCT"}, {x.AggWithinGroup, "WITHIN GROUP"}, {len(x.AggOrder) > 0, "ORDER BY"}, {x.AggFilter != nil, "FILTER"}} {
+		if wrong.is {
+			return sqlerr.New(sqlerr.WrongObjectType, "%s specified, but %s is not an aggregate function", wrong.what, name).At(int(x.Location))
+		}
+	}
+	if x.Over != nil {
+		return sqlerr.New(sqlerr.WrongObjectType, "OVER specified, but %s is not a window function nor an aggregate function", name).At(int(x.Location))
+	}
+	return nil
 }
 
 // parameters are the names of the parameters of a function that may be called with
@@ -137,33 +230,44 @@ func parameters(name string) []string {
 
 // args binds a call's arguments and puts named ones in their place.
 func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
-	params := parameters(name)
-	if params == nil {
-		for _, n := range x.Args {
-			if na := n.GetNamedArgExpr(); na != nil {
-				return nil, sqlerr.Unsupported("a named argument of function %s", name).At(int(na.Location))
-			}
+	named := map[string]bool{}
+	var args []expr.Expr
+	var describe []string
+	for _, n := range x.Args {
+		na := n.GetNamedArgExpr()
+		switch {
+		case na == nil && len(named) > 0:
+			return nil, sqlerr.New(sqlerr.Syntax, "positional argument cannot follow named argument").At(location(n))
+		case na != nil && named[na.Name]:
+			return nil, sqlerr.New(sqlerr.Syntax, `argument name "%s" used more than once`, na.Name).At(int(na.Location))
 		}
-		return e.exprs(x.Args)
-	}
-	out := make([]expr.Expr, len(params))
-	for i, n := range x.Args {
-		k := i
-		val := n
-		if na := n.GetNamedArgExpr(); na != nil {
-			if k = slices.Index(params, na.Name); k < 0 {
-				return nil, sqlerr.New(sqlerr.UndefinedFunction, `function %s has no parameter named "%s"`, name, na.Name).At(int(na.Location))
-			}
-			val = na.Arg
-		}
-		if k >= len(out) || out[k] != nil {
-			return nil, sqlerr.New(sqlerr.UndefinedFunction, "function %s has not so many parameters, or one of them is given twice", name).At(location(n))
+		val, prefix := n, ""
+		if na != nil {
+			named[na.Name] = true
+			val, prefix = na.Arg, na.Name+" => "
 		}
 		a, err := e.expr(val)
 		if err != nil {
 			return nil, err
 		}
-		out[k] = a
+		args, describe = append(args, a), append(describe, prefix+types.FormatType(a.Type()))
+	}
+	params := parameters(name)
+	if params == nil && len(named) == 0 {
+		return args, nil
+	}
+	noSuch := sqlerr.New(sqlerr.UndefinedFunction, "function %s(%s) does not exist", name, strings.Join(describe, ", ")).At(int(x.Location)).
+		WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
+	out := make([]expr.Expr, len(params))
+	for i, n := range x.Args {
+		k := i
+		if na := n.GetNamedArgExpr(); na != nil {
+			k = slices.Index(params, na.Name)
+		}
+		if k < 0 || k >= len(out) || out[k] != nil {
+			return nil, noSuch
+		}
+		out[k] = args[i]
 	}
 	for i := range out {
 		if out[i] == nil {
@@ -176,29 +280,69 @@ func (e *env) args(name string, x *ast.FuncCall) ([]expr.Expr, error) {
 // aggregate binds a call of an aggregate function and collects it.
 func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	pos := int(x.Location)
-	if e.inAgg {
-		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
-	}
-	if e.calls == nil || e.noAggs {
-		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", e.clause).At(pos)
-	}
-	if x.FuncVariadic {
-		return nil, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
-	}
 	in := *e
-	in.inAgg = true
-	args, err := in.exprs(wholeRows(e, name, x.Args))
+	in.inAgg, in.inWin = true, false
+	c, err := e.aggCall(name, x, &in)
 	if err != nil {
 		return nil, err
 	}
+	level, err := e.aggLevel(&c)
+	if err != nil {
+		return nil, err
+	}
+	calls := e.calls
+	if level == 0 && e.inAgg {
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
+	}
+	if level > 0 {
+		if calls, err = e.outerCalls(level, pos); err != nil {
+			return nil, err
+		}
+	} else if e.calls == nil || e.noAggs {
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", e.clause).At(pos)
+	}
+	// Equal calls are computed once.
+	i := slices.IndexFunc(calls.aggs, c.equal)
+	if i < 0 {
+		i = len(calls.aggs)
+		calls.aggs = append(calls.aggs, c)
+	}
+	if level > 0 {
+		return &expr.OuterRef{Level: level, Index: aggMark + i, Typ: c.typ, Name: name}, nil
+	}
+	return &expr.ColRef{Index: aggMark + i, Typ: c.typ, Name: name}, nil
+}
+
+// aggCall binds an aggregate's arguments, order and filter; in is where its arguments stand.
+func (e *env) aggCall(name string, x *ast.FuncCall, in *env) (aggCall, error) {
+	pos := int(x.Location)
+	c := aggCall{name: name, distinct: x.AggDistinct, pos: pos}
+	if x.FuncVariadic {
+		return c, sqlerr.Unsupported("VARIADIC in a call of %s", name).At(pos)
+	}
+	args, err := in.exprs(wholeRows(e, name, x.Args))
+	if err != nil {
+		return c, err
+	}
+	if x.AggWithinGroup {
+		return c, e.orderedSet(&c, args, x, in)
+	}
+	if len(args) == 0 && !x.AggStar {
+		if _, _, err := expr.ResolveAgg(name, nil, true); err == nil {
+			return c, sqlerr.New(sqlerr.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", name).At(pos)
+		}
+	}
 	fn, want, err := expr.ResolveAgg(name, typesOf(args), x.AggStar)
 	if err != nil {
-		return nil, at(err, pos)
+		return c, at(err, pos)
 	}
-	c := aggCall{fn: fn, name: name, typ: fn.Ret, distinct: x.AggDistinct, pos: pos}
+	if fn.OrderedSet {
+		return c, sqlerr.New(sqlerr.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name).At(pos)
+	}
+	c.fn, c.typ = fn, fn.Ret
 	for i, a := range args {
 		if a, err = e.b.operand(a, want[i], pos); err != nil {
-			return nil, err
+			return c, err
 		}
 		c.args = append(c.args, a)
 	}
@@ -206,45 +350,82 @@ func (e *env) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 		c.typ = fn.RetType(typesOf(c.args))
 	}
 	if x.AggDistinct && len(args) == 0 {
-		return nil, sqlerr.New(sqlerr.WrongObjectType, "DISTINCT specified, but %s takes no argument", name).At(pos)
+		return c, sqlerr.New(sqlerr.WrongObjectType, "DISTINCT specified, but %s takes no argument", name).At(pos)
 	}
 	for _, n := range x.AggOrder {
 		k, err := in.sortKey(n)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		if k.x, err = e.b.known(k.x); err != nil {
-			return nil, err
+			return c, err
+		}
+		if err := sortable(k.x.Type(), location(n)); err != nil {
+			return c, err
 		}
 		if x.AggDistinct && !slices.ContainsFunc(c.args, func(a expr.Expr) bool { return expr.Equal(a, k.x) }) {
-			return nil, sqlerr.New("42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(location(n))
+			return c, sqlerr.New("42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(location(n))
 		}
 		c.order = append(c.order, k)
 	}
-	if x.AggDistinct && len(c.order) == 0 && (name == "array_agg" || name == "string_agg") {
-		for _, a := range c.args { // PostgreSQL finds equal values by sorting
-			if sortable(a.Type(), pos) == nil {
+	if x.AggDistinct {
+		for i, a := range c.args {
+			if sortable(a.Type(), -1) != nil {
+				return c, sqlerr.New(sqlerr.UndefinedFunction, "could not identify an equality operator for type %s", types.FormatType(a.Type())).At(location(x.Args[i]))
+			}
+		}
+		if len(c.order) == 0 && (name == "array_agg" || name == "string_agg") {
+			for _, a := range c.args { // PostgreSQL finds equal values by sorting
 				c.order = append(c.order, sortKey{x: a})
 			}
 		}
 	}
+	return c, e.aggFilter(&c, x)
+}
+
+func (e *env) aggFilter(c *aggCall, x *ast.FuncCall) (err error) {
 	if x.AggFilter != nil {
-		in.clause = "FILTER"
-		if c.filter, err = in.condition(x.AggFilter, "FILTER"); err != nil {
-			return nil, err
+		fe := &env{b: e.b, scope: e.scope, ctes: e.ctes, clause: "FILTER"}
+		c.filter, err = fe.condition(x.AggFilter, "FILTER")
+	}
+	return err
+}
+
+// orderedSet binds f(direct) WITHIN GROUP (ORDER BY …): the direct arguments come
+// first and are the same in every row of a group.
+func (e *env) orderedSet(c *aggCall, direct []expr.Expr, x *ast.FuncCall, in *env) error {
+	if x.AggDistinct {
+		return sqlerr.New(sqlerr.Syntax, "cannot use DISTINCT with WITHIN GROUP").At(c.pos)
+	}
+	var ordered []expr.Expr
+	for _, n := range x.AggOrder {
+		k, err := in.sortKey(n)
+		if err != nil {
+			return err
 		}
+		c.order = append(c.order, k)
+		ordered = append(ordered, k.x)
 	}
-	if err := e.ownAggregate(c); err != nil {
-		return nil, err
+	fn, want, err := expr.ResolveOrderedSet(c.name, typesOf(direct), typesOf(ordered))
+	if err != nil {
+		return at(err, c.pos)
 	}
-	// Equal calls are computed once.
-	for i, o := range e.calls.aggs {
-		if o.equal(c) {
-			return &expr.ColRef{Index: aggMark + i, Typ: c.typ, Name: name}, nil
+	c.fn = fn
+	for i, a := range append(direct, ordered...) {
+		if a, err = e.b.operand(a, want[i], c.pos); err != nil {
+			return err
 		}
+		if i >= len(direct) {
+			if err := sortable(a.Type(), location(x.AggOrder[i-len(direct)])); err != nil {
+				return err
+			}
+			c.order[i-len(direct)].x = a
+		}
+		c.args = append(c.args, a)
 	}
-	e.calls.aggs = append(e.calls.aggs, c)
-	return &expr.ColRef{Index: aggMark + len(e.calls.aggs) - 1, Typ: c.typ, Name: name}, nil
+	c.direct = len(direct)
+	c.typ = fn.Type(typesOf(c.args))
+	return e.aggFilter(c, x)
 }
 
 // wholeRows makes count(t.*) and count(t) the count of a column of t that is never
@@ -273,24 +454,80 @@ func wholeRows(e *env, name string, args []*ast.Node) []*ast.Node {
 		Fields: []*ast.Node{field(names[0]), field(col)}, Location: ref.Location}}}}
 }
 
-// ownAggregate refuses an aggregate over nothing but columns of an outer query:
-// SQL makes it that query's aggregate.
-func (e *env) ownAggregate(c aggCall) error {
-	local, outer := false, false
-	for _, a := range c.args {
-		visitExpr(a, func(x expr.Expr) {
-			switch x.(type) {
+// aggLevel is how many queries out the aggregate belongs: to that of the innermost
+// column in its arguments. Its expressions are turned into ones over that query's row.
+func (e *env) aggLevel(c *aggCall) (int, error) {
+	const none = 1 << 30
+	level, subqueries := none, false
+	look := func(x expr.Expr) {
+		visitExpr(x, func(x expr.Expr) {
+			switch x := x.(type) {
 			case *expr.ColRef:
-				local = true
+				level = 0
 			case *expr.OuterRef:
-				outer = true
+				level = min(level, x.Level)
+			case *expr.Subquery:
+				subqueries = true
+				mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+					level = min(level, r.Level-depth-1)
+					return r
+				})
 			}
 		})
 	}
-	if outer && !local {
-		return sqlerr.Unsupported("an aggregate of an outer query inside a subquery").At(c.pos)
+	all := func(f func(expr.Expr) expr.Expr) {
+		for i, x := range c.args {
+			c.args[i] = f(x)
+		}
+		for i := range c.order {
+			c.order[i].x = f(c.order[i].x)
+		}
+		if c.filter != nil {
+			c.filter = f(c.filter)
+		}
 	}
-	return nil
+	all(func(x expr.Expr) expr.Expr { look(x); return x })
+	if level == 0 || level == none {
+		return 0, nil
+	}
+	if subqueries {
+		return 0, sqlerr.Unsupported("a subquery in an aggregate of an outer query").At(c.pos)
+	}
+	all(func(x expr.Expr) expr.Expr {
+		return mapExpr(x, func(x expr.Expr) (expr.Expr, bool) {
+			r, ok := x.(*expr.OuterRef)
+			if !ok {
+				return x, false
+			}
+			var y expr.Expr = &expr.OuterRef{Level: r.Level - level, Index: r.Index, Typ: r.Typ, Name: r.Name}
+			if r.Level == level {
+				y = &expr.ColRef{Index: r.Index, Typ: r.Typ, Name: r.Name}
+			}
+			if p, ok := e.b.pos[r]; ok {
+				e.b.pos[y] = p
+			}
+			return y, true
+		})
+	})
+	return level, nil
+}
+
+// outerCalls is where the query level levels out collects its aggregates.
+func (e *env) outerCalls(level, pos int) (*collector, error) {
+	s := e.scope
+	for range level {
+		s = s.parent
+	}
+	switch o := s.env; {
+	case o == nil:
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in FROM clause of their own query level").At(pos)
+	case o.inAgg:
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate function calls cannot be nested").At(pos)
+	case o.calls == nil || o.noAggs:
+		return nil, sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in %s", o.clause).At(pos)
+	default:
+		return o.calls, nil
+	}
 }
 
 func (c aggCall) equal(o aggCall) bool {
@@ -306,7 +543,7 @@ func (c aggCall) equal(o aggCall) bool {
 // tableFunc resolves a set-returning function and binds its arguments.
 func (e *env) tableFunc(x *ast.FuncCall) (*expr.TableFunc, []expr.Expr, error) {
 	pos := int(x.Location)
-	if err := e.b.checkSchema(x); err != nil {
+	if err := e.checkSchema(x); err != nil {
 		return nil, nil, err
 	}
 	if x.FuncVariadic {
@@ -334,11 +571,13 @@ func (e *env) setFunction(x *ast.FuncCall, field int) (expr.Expr, error) {
 	pos := int(x.Location)
 	switch {
 	case e.inAgg:
-		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).
-			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
+		return nil, sqlerr.New(sqlerr.NotSupported, "aggregate function calls cannot contain set-returning function calls").At(pos).WithHint(lateralHint)
+	case e.inWin:
+		return nil, sqlerr.New(sqlerr.NotSupported, "window function calls cannot contain set-returning function calls").At(pos).WithHint(lateralHint)
+	case e.noSets == "CASE/WHEN":
+		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "argument of CASE/WHEN must not return a set").At(pos)
 	case e.noSets == "CASE" || e.noSets == "COALESCE":
-		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).
-			WithHint("You might be able to move the set-returning function into a LATERAL FROM item.")
+		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos).WithHint(lateralHint)
 	case e.noSets != "":
 		return nil, sqlerr.New(sqlerr.NotSupported, "set-returning functions are not allowed in %s", e.noSets).At(pos)
 	case e.calls == nil:
@@ -387,15 +626,7 @@ func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
 	var base expr.Expr
 	var err error
 	if name := rest[0].GetString_(); name != nil {
-		call := x.Arg.GetFuncCall()
-		if call == nil || !isTableFunc(call) {
-			return nil, sqlerr.Unsupported("taking a field of a composite value").At(pos)
-		}
-		field, err := e.fieldIndex(call, name.Sval)
-		if err != nil {
-			return nil, err
-		}
-		if base, err = e.setFunction(call, field); err != nil {
+		if base, err = e.fieldOf(x.Arg, name.Sval); err != nil {
 			return nil, err
 		}
 		rest = rest[1:]
@@ -408,7 +639,7 @@ func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
 			n++
 		}
 		if n == 0 {
-			return nil, sqlerr.Unsupported("taking a field of a composite value").At(pos)
+			return nil, notComposite(rest[0].GetString_().GetSval(), base.Type(), pos)
 		}
 		if base, err = e.subscript(base, rest[:n], pos); err != nil {
 			return nil, err
@@ -416,6 +647,29 @@ func (e *env) indirection(x *ast.A_Indirection) (expr.Expr, error) {
 		rest = rest[n:]
 	}
 	return base, nil
+}
+
+// fieldOf binds (x).name: of a row, or of what a set-returning function returns.
+func (e *env) fieldOf(x *ast.Node, name string) (expr.Expr, error) {
+	if call := x.GetFuncCall(); call != nil && isTableFunc(call) {
+		field, err := e.fieldIndex(call, name)
+		if err != nil {
+			return nil, err
+		}
+		return e.setFunction(call, field)
+	}
+	r, err := e.row(x)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		return e.field(r, name)
+	}
+	y, err := e.expr(x)
+	if err != nil {
+		return nil, err
+	}
+	return nil, notComposite(name, y.Type(), location(x))
 }
 
 // fieldIndex finds a column of a set-returning function's rows.

@@ -72,7 +72,7 @@ func aggregates(r *registry) {
 	}
 }
 
-func (r *registry) agg(sig string, retractable bool, mk func(args []types.Type, ret types.Type) Accumulator) {
+func (r *registry) agg(sig string, retractable bool, mk func(args []types.Type, ret types.Type) Accumulator) *AggFunc {
 	s := parseSignature(sig)
 	f := &AggFunc{OID: r.oid(s.name, s.argumentString), Name: s.name, Args: s.args, Ret: s.ret, New: mk, Retractable: retractable}
 	if polymorphic(s.ret) {
@@ -80,6 +80,7 @@ func (r *registry) agg(sig string, retractable bool, mk func(args []types.Type, 
 	}
 	r.aggs[s.name] = append(r.aggs[s.name], f)
 	r.allAggs = append(r.allAggs, f)
+	return f
 }
 
 // grown is s with room for n elements.

@@ -85,6 +85,11 @@ type AggFunc struct {
 	// (min, max, and every DISTINCT or ordered call) a streaming operator keeps the
 	// input values themselves in state.
 	Retractable bool
+	// OrderedSet: called as f(direct) WITHIN GROUP (ORDER BY values). The first Direct of Args are the
+	// direct arguments; the Accumulator gets them as columns like the others, and
+	// the rows in the order of the call, which the rest of Args are the keys of.
+	OrderedSet bool
+	Direct     int
 }
 
 // An Order is one sort key.

@@ -14,15 +14,17 @@ import (
 // A registry holds every function, operator and aggregate. It is built once and
 // never changes.
 type registry struct {
-	funcs  map[string][]*Func
-	ops    map[string][]*Func
-	aggs   map[string][]*AggFunc
-	tables map[string][]*TableFunc
+	funcs   map[string][]*Func
+	ops     map[string][]*Func
+	aggs    map[string][]*AggFunc
+	tables  map[string][]*TableFunc
+	windows map[string][]*WindowFunc
 
-	allFuncs  []*Func
-	allAggs   []*AggFunc
-	allTables []*TableFunc
-	oids      map[string]uint32
+	allFuncs   []*Func
+	allAggs    []*AggFunc
+	allTables  []*TableFunc
+	allWindows []*WindowFunc
+	oids       map[string]uint32
 }
 
 // oidText has PostgreSQL's object identifiers, one "oid name(args)" a line;
@@ -33,11 +35,12 @@ var oidText string
 
 var reg = sync.OnceValue(func() *registry {
 	r := &registry{
-		funcs:  map[string][]*Func{},
-		ops:    map[string][]*Func{},
-		aggs:   map[string][]*AggFunc{},
-		tables: map[string][]*TableFunc{},
-		oids:   map[string]uint32{},
+		funcs:   map[string][]*Func{},
+		ops:     map[string][]*Func{},
+		aggs:    map[string][]*AggFunc{},
+		tables:  map[string][]*TableFunc{},
+		windows: map[string][]*WindowFunc{},
+		oids:    map[string]uint32{},
 	}
 	for line := range strings.Lines(oidText) {
 		oid, sig, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -60,6 +63,8 @@ var reg = sync.OnceValue(func() *registry {
 	castFuncs(r)
 	tableFuncs(r)
 	aggregates(r)
+	orderedSetAggs(r)
+	windowFuncs(r)
 	r.oids = nil
 	return r
 })

@@ -72,6 +72,9 @@ func ResolveAgg(name string, args []types.Type, star bool) (*AggFunc, []types.Ty
 	if err != nil {
 		return nil, nil, r.explain(err, name, false, args)
 	}
+	if c.fn.OrderedSet {
+		return nil, nil, sqlerr.New(sqlerr.WrongObjectType, "WITHIN GROUP is required for ordered-set aggregate %s", name)
+	}
 	return c.fn, c.want, nil
 }
 
@@ -120,7 +123,7 @@ func (r *registry) explain(err error, name string, operator bool, args []types.T
 			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.")
 	}
 	e := sqlerr.New(sqlerr.UndefinedFunction, "function %s does not exist", text)
-	if len(r.funcs[name])+len(r.aggs[name])+len(r.tables[name]) == 0 {
+	if len(r.funcs[name])+len(r.aggs[name])+len(r.tables[name])+len(r.windows[name]) == 0 {
 		if near := nearest(name, r.names()); near != "" {
 			return e.WithHint("Perhaps you meant to call the function \"%s\".", near)
 		}

@@ -8,6 +8,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -35,6 +36,11 @@ type Command struct {
 	Stage func(e storage.Epoch)
 	// Start are the actors whose first barrier this is.
 	Start []Start
+	// Alive is asked before the barrier is sent: if it is not, the command is dropped as a whole; nil: it always is.
+	Alive func() bool
+	// Change is called when the barrier is about to be sent and no writer sends anything.
+	// What it returns is added to Mutation. nil: nothing.
+	Change func(e storage.Epoch) *stream.Mutation
 }
 
 // A Start is a set of actors, those of a job, that begin with a barrier.
@@ -46,6 +52,9 @@ type Start struct {
 	Expect []stream.ActorID
 	// Heads get this barrier, and all later ones, from the coordinator itself.
 	Heads []Head
+	// TakeOver: the barrier is the last one of the actors that these take over from, who
+	// report it. These are expected to report from the next one on.
+	TakeOver bool
 }
 
 // A Head is where the coordinator puts barriers into the dataflow.
@@ -100,8 +109,17 @@ type flight struct {
 
 type pending struct {
 	cmd  Command
-	done chan storage.Epoch // gets the epoch whose barrier carried the command
+	done chan injected
 }
+
+// An injected is the outcome of a command: the epoch whose barrier carried it.
+type injected struct {
+	epoch storage.Epoch
+	err   error
+}
+
+// errDropped is of a command that was not alive any more.
+var errDropped = errors.New("what was to change has stopped")
 
 type waiter struct {
 	epoch storage.Epoch
@@ -175,7 +193,7 @@ func (c *Coordinator) wake() {
 // Submit queues a command and returns the epoch of the barrier that carried it. A
 // command whose ctx ends before that is taken back.
 func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, error) {
-	p := pending{cmd, make(chan storage.Epoch, 1)}
+	p := pending{cmd, make(chan injected, 1)}
 	c.mu.Lock()
 	if c.closed != nil {
 		c.mu.Unlock()
@@ -184,10 +202,10 @@ func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, e
 	c.commands = append(c.commands, p)
 	c.mu.Unlock()
 	c.wake()
-	var e storage.Epoch
+	var in injected
 	var ok bool
 	select {
-	case e, ok = <-p.done:
+	case in, ok = <-p.done:
 	case <-ctx.Done():
 		c.mu.Lock()
 		n := len(c.commands)
@@ -197,14 +215,14 @@ func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, e
 		if !taken {
 			return 0, context.Cause(ctx)
 		}
-		e, ok = <-p.done
+		in, ok = <-p.done
 	}
 	if !ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return 0, c.closed
 	}
-	return e, nil
+	return in.epoch, in.err
 }
 
 // Write calls send so that everything it sends into the dataflow is in one epoch,
@@ -312,17 +330,31 @@ func (c *Coordinator) barrier(now time.Time) {
 	}
 	f := &flight{epoch: e, missing: map[stream.ActorID]bool{}, start: now}
 	var mut *stream.Mutation
-	for _, p := range cmds {
+	var later []stream.ActorID
+	done := make([]injected, len(cmds))
+	for i, p := range cmds {
+		if p.cmd.Alive != nil && !p.cmd.Alive() {
+			done[i].err = errDropped
+			continue
+		}
+		done[i].epoch = e
 		if p.cmd.Stage != nil {
 			p.cmd.Stage(e)
 		}
 		mut = merge(mut, p.cmd.Mutation)
+		if p.cmd.Change != nil {
+			mut = merge(mut, p.cmd.Change(e))
+		}
 		for _, st := range p.cmd.Start {
 			if !st.Alive() {
 				continue
 			}
-			for _, a := range st.Expect {
-				c.live[a] = true
+			if st.TakeOver {
+				later = append(later, st.Expect...)
+			} else {
+				for _, a := range st.Expect {
+					c.live[a] = true
+				}
 			}
 			c.heads = append(c.heads, st.Heads...)
 		}
@@ -333,6 +365,15 @@ func (c *Coordinator) barrier(now time.Time) {
 	c.last = e
 	c.inflight = append(c.inflight, f)
 	heads := c.heads
+	if mut != nil && len(mut.Stop) > 0 {
+		for a := range mut.Stop {
+			delete(c.live, a)
+		}
+		c.heads = slices.DeleteFunc(slices.Clone(c.heads), func(h Head) bool { return mut.Stop[h.Actor] })
+	}
+	for _, a := range later {
+		c.live[a] = true
+	}
 	c.metrics.InFlight.Set(float64(len(c.inflight)))
 	c.mu.Unlock()
 	m := stream.Message{Barrier: &stream.Barrier{Epoch: e, Mutation: mut}}
@@ -340,8 +381,8 @@ func (c *Coordinator) barrier(now time.Time) {
 		// A closed inbox belongs to a job that is being taken down; Forget follows.
 		_ = h.Port.In.Send(h.Port.Channel, m)
 	}
-	for _, p := range cmds {
-		p.done <- e
+	for i, p := range cmds {
+		p.done <- done[i]
 	}
 	c.mu.Lock()
 	c.finished.Broadcast()
@@ -361,6 +402,7 @@ func merge(a, b *stream.Mutation) *stream.Mutation {
 	out.Remove = union(a.Remove, b.Remove)
 	out.Throttle = union(a.Throttle, b.Throttle)
 	out.StartBackfill = union(a.StartBackfill, b.StartBackfill)
+	out.Switch = union(a.Switch, b.Switch)
 	out.Add = map[stream.ActorID][]*stream.Dispatcher{}
 	for _, m := range []map[stream.ActorID][]*stream.Dispatcher{a.Add, b.Add} {
 		for k, v := range m {
@@ -392,9 +434,6 @@ func (c *Coordinator) Collect(a stream.ActorID, b *stream.Barrier) {
 				c.finished.Broadcast()
 			}
 		}
-	}
-	if b.Mutation != nil && b.Mutation.Stop[a] {
-		delete(c.live, a)
 	}
 }
 
@@ -493,7 +532,7 @@ func (c *Coordinator) commit() {
 			if mut := hook(f.epoch); mut != nil {
 				c.mu.Lock()
 				if c.closed == nil {
-					c.commands = append(c.commands, pending{Command{Mutation: mut}, make(chan storage.Epoch, 1)})
+					c.commands = append(c.commands, pending{Command{Mutation: mut}, make(chan injected, 1)})
 				}
 				c.mu.Unlock()
 			}

@@ -48,21 +48,25 @@ func (m *Manager) Report(j *Job) Report {
 	j.mu.Lock()
 	r := Report{Rel: j.Rel, Started: j.started, Rate: j.rate, Finished: j.finished, Err: j.err, Left: -1}
 	j.mu.Unlock()
-	for _, f := range j.order {
-		p := f.progress
-		if p == nil {
+	g := j.gen.Load()
+	for _, f := range g.order {
+		if f.progress == nil {
 			continue
 		}
+		p := f.shown().progress
 		fr := FragmentReport{Fragment: f.plan.ID, Phase: stream.Phase(p.Phase.Load()), Done: p.Done.Load(), Total: p.Total.Load(), Actors: int(p.Actors), Finished: int(p.Finished.Load())}
-		if fr.Finished == fr.Actors {
-			fr.Phase = stream.PhaseDone
+		switch {
+		case f.finished():
+			fr.Phase, fr.Finished = stream.PhaseDone, fr.Actors
+		case p.Through.Load() >= p.Actors:
+			fr.Phase = stream.PhaseCatchUp
 		}
 		if s := scanOf(f.plan.Root); s != nil {
 			fr.Upstream = s.Table.ID
 		}
 		if !f.started.Load() {
 			for _, d := range j.Graph.BackfillOrder[f.plan.ID] {
-				if !j.frags[d].finished() {
+				if !g.frags[d].finished() {
 					fr.WaitsFor = append(fr.WaitsFor, d)
 				}
 			}
@@ -108,10 +112,6 @@ func (m *Manager) Report(j *Job) Report {
 	return r
 }
 
-func (f *fragment) finished() bool {
-	return f.progress == nil || f.progress.Finished.Load() >= f.progress.Actors
-}
-
 func scanOf(n plan.Stream) *plan.StreamTableScan {
 	if s, ok := n.(*plan.StreamTableScan); ok {
 		return s
@@ -136,12 +136,13 @@ func (m *Manager) committed(storage.Epoch) *stream.Mutation {
 			continue
 		}
 		all := true
-		for _, f := range j.order {
+		g := j.gen.Load()
+		for _, f := range g.order {
 			all = all && f.finished()
 			if f.started.Load() {
 				continue
 			}
-			if !slices.ContainsFunc(j.Graph.BackfillOrder[f.plan.ID], func(id plan.FragmentID) bool { return !j.frags[id].finished() }) {
+			if !slices.ContainsFunc(j.Graph.BackfillOrder[f.plan.ID], func(id plan.FragmentID) bool { return !g.frags[id].finished() }) {
 				f.started.Store(true)
 				if mut == nil {
 					mut = &stream.Mutation{StartBackfill: map[stream.FragmentKey]bool{}}
@@ -169,6 +170,27 @@ func (m *Manager) finish(j *Job) {
 	if idle {
 		m.coord.Activate(-1)
 	}
+	if first {
+		m.settleSize(j)
+	}
+}
+
+// settleSize gives a job that is built the parallelism that it has from then on.
+func (m *Manager) settleSize(j *Job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j.mu.Lock()
+	to := j.wanted()
+	j.mu.Unlock()
+	if m.closing || m.jobs[j.Rel.ID] != j || to == j.Parallelism() {
+		return
+	}
+	m.resizing.Go(func() {
+		err := m.resize(m.ctx, j.Rel.ID, nil, func(*Job) {})
+		if err != nil && j.Err() == nil && m.ctx.Err() == nil {
+			m.log.Error("job keeps the parallelism of its backfill", "job", j.Rel.Name, "err", err)
+		}
+	})
 }
 
 // stalled says what holds the oldest epoch, if it is in flight for stallAfter or longer; "": nothing.
@@ -183,7 +205,7 @@ func (m *Manager) stalled() string {
 	}
 	who := fmt.Sprintf("actor %d", actors[0])
 	for _, j := range m.Jobs() {
-		for _, f := range j.order {
+		for _, f := range j.gen.Load().order {
 			for _, a := range f.actors {
 				if a.id == actors[0] {
 					who = fmt.Sprintf("%q, fragment %d, actor %d", j.Rel.Name, f.plan.ID, a.id)
