@@ -210,6 +210,7 @@ func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
 	x.holds(held)
 	x.count()
 	if x.pos.finished() {
+		x.through()
 		x.report() // of another run, or an actor without vnodes: nothing is left to persist
 		return nil
 	}
@@ -312,6 +313,14 @@ func (x *backfill) put(c *chunk.Chunk) error {
 // scan delivers at most a chunk of rows, as many as the rate limit lets it. idle: there is
 // nothing else to do, so it may wait for the limit or for the stream.
 func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error {
+	if gap := x.env.Pace.Gap(); gap > 0 {
+		if at := x.turn.Add(gap); x.env.clock().Now().Before(at) {
+			if idle {
+				x.wait(ctx, at)
+			}
+			return nil
+		}
+	}
 	n := x.room()
 	if n == 0 {
 		if idle {
@@ -350,6 +359,7 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 	}
 	// Everything there was at the last barrier has been delivered: what came since is all news.
 	x.tail = true
+	x.through()
 	return x.passAll(emit)
 }
 
@@ -573,6 +583,13 @@ func (x *backfill) count() {
 			ratio = min(1, float64(done)/float64(total))
 		}
 		x.ratio.Set(ratio)
+	}
+}
+
+// through tells that this actor has nothing left to deliver.
+func (x *backfill) through() {
+	if p := x.env.Progress; p != nil {
+		p.Through.Add(1)
 	}
 }
 
