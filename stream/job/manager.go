@@ -243,11 +243,8 @@ func (m *Manager) take(ctx context.Context, token chan struct{}) error {
 // build makes a job with its actors, connected to the jobs it reads. Nothing runs
 // yet. The caller holds mu.
 func (m *Manager) build(s Spec) (*Job, error) {
-	j := &Job{Rel: s.Rel, Graph: s.Graph, finished: true, started: m.clock.Now(), built: make(chan struct{}), rate: stream.Unlimited, normal: s.Parallelism, building: s.Building}
+	j := &Job{Rel: s.Rel, Graph: s.Graph, finished: true, started: m.clock.Now(), built: make(chan struct{}), rate: s.Rel.BackfillRate(), normal: s.Parallelism, building: s.Building}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
-	if s.Rel.RateLimit != nil {
-		j.rate = *s.Rel.RateLimit
-	}
 	for _, f := range s.Graph.Fragments {
 		if backfills(f.Root) {
 			j.finished = false
