@@ -233,10 +233,9 @@ func (f *fakeRows) next() (storage.KV, bool, error) {
 	return kv, ok, nil
 }
 
-func (f *fakeRows) finish(uint16) error                { return nil }
-func (f *fakeRows) write(*chunk.Chunk, []uint16) error { return nil }
-func (f *fakeRows) seal(storage.Epoch) error           { return nil }
-func (f *fakeRows) close()                             {}
+func (f *fakeRows) finish(uint16) error      { return nil }
+func (f *fakeRows) seal(storage.Epoch) error { return nil }
+func (f *fakeRows) close()                   {}
 
 // scanOf makes a scan of a table of one int8, which is no key, over a script.
 func scanOf(t *testing.T, b *bench, f *fakeRows) *backfill {
