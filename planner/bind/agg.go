@@ -38,7 +38,7 @@ func (q *selection) project() (plan.Node, error) {
 			}
 		}
 		for _, c := range q.calls.aggs {
-			for _, x := range c.args[:c.direct] {
+			for _, x := range c.check {
 				if _, err := g.lower(x); err != nil {
 					return nil, sqlerr.From(err).WithDetail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
 				}

@@ -4,7 +4,7 @@
 //
 // The one idea: a FROM clause becomes a plan whose output row is numbered from
 // 0, and a scope maps names to those numbers. Scopes form a chain; a name found
-// n scopes out becomes an OuterRef of level n. Aggregates and set-returning
+// n scopes out becomes an OuterRef of level n. Aggregates, window and set-returning
 // functions are collected while the expressions around them are bound over the
 // FROM row, and are moved below those expressions afterwards.
 package bind

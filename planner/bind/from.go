@@ -492,6 +492,9 @@ func identity(n plan.Node) *plan.Project {
 
 // rangeFunction binds FROM f(args) [WITH ORDINALITY] [AS t(a, b)]; it sees the items to its left.
 func (b *binder) rangeFunction(n *ast.RangeFunction, in names) (*from, error) {
+	if isWindowing(n) {
+		return b.windowing(n, in)
+	}
 	fn := n.Functions[0].GetList().GetItems()[0]
 	e := &env{b: b, scope: &scope{parent: in.lat}, ctes: in.ctes, clause: "functions in FROM"}
 	t := &table{alias: n.Alias.GetAliasname()}

@@ -154,7 +154,33 @@ select percentile_cont(0.5) within group (order by sum(a)) from t
 
 select rank(1) within group (order by a) from t
 ok rank bigint
-ours: 0A000 8 the hypothetical-set aggregate rank is not supported
+
+select rank(1, 'x') within group (order by a desc, c nulls first) filter (where b > 1), percent_rank(2) within group (order by a), cume_dist(1.5) within group (order by a), dense_rank('x') within group (order by c) from t
+ok rank bigint, percent_rank double precision, cume_dist double precision, dense_rank bigint
+
+select rank(1) within group (order by a, b) from t
+42883 8 function rank(integer, integer, bigint) does not exist
+
+select rank(a) within group (order by b) from t
+42803 13 column "t.a" must appear in the GROUP BY clause or be used in an aggregate function
+
+select a, rank(a) within group (order by b) from t group by a
+ok a integer, rank bigint
+
+select rank('x') within group (order by a) from t
+22P02 13 invalid input syntax for type integer: "x"
+
+select rank(true) within group (order by a) from t
+42804 13 WITHIN GROUP types integer and boolean cannot be matched
+
+select lag(1) within group (order by a) from t
+42809 8 window function lag requires an OVER clause
+
+select row_number() within group (order by a) from t
+42883 8 function row_number(integer) does not exist
+
+select rank() within group (order by a) from t
+42883 8 function rank(integer) does not exist
 
 select percentile_cont(0.5) within group (order by a) over () from t
 0A000 8 OVER is not supported for ordered-set aggregate percentile_cont
