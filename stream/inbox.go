@@ -82,6 +82,18 @@ func (in *Inbox) Release(c int) {
 	}
 }
 
+// Senders is how many channels have a sender, those that have yet to begin included.
+func (in *Inbox) Senders() (n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range in.chans {
+		if in.chans[i].state != chanFree {
+			n++
+		}
+	}
+	return n
+}
+
 func (in *Inbox) add(c channel) int {
 	for i := range in.chans {
 		if in.chans[i].state == chanFree {

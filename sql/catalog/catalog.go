@@ -128,6 +128,14 @@ func (r *Relation) BackfillRate() int64 {
 	return *r.RateLimit
 }
 
+// FragmentRate is BackfillRate of one fragment.
+func (r *Relation) FragmentRate(fragment uint32) int64 {
+	if rate, ok := r.FragmentRates[fragment]; ok && !r.Paused {
+		return rate
+	}
+	return r.BackfillRate()
+}
+
 // Fields returns the schema of all columns, hidden ones included.
 func (r *Relation) Fields() types.Schema {
 	out := make(types.Schema, len(r.Columns))

@@ -50,8 +50,7 @@ type backfill struct {
 	key    stream.FragmentKey
 	phase  stream.Phase // while it delivers
 
-	buffer  bool // a locality provider: it fills its table first
-	ownRows bool // the table's rows are this job's, and go when they are delivered
+	own *providedRows // a locality provider's table, which it fills first; nil: the table is another job's
 
 	waiting bool // until StartBackfill
 	paused  bool // all backfills are
@@ -167,18 +166,22 @@ func (x *backfill) Run(ctx context.Context, emit stream.Emit) error {
 // forward passes everything on. It tells of the end once that is committed, so
 // that who hears of it sees all the rows.
 func (x *backfill) forward(emit stream.Emit) error {
+	pass := emit
+	if x.own != nil {
+		b := &sortBuffer{env: x.env, codec: x.codec, read: x.read, types: x.types, log: x.own.log.table}
+		defer b.close()
+		pass = func(m stream.Message) error { return b.pass(m, emit) }
+	}
 	for {
 		_, m, err := x.in.Recv()
 		if err != nil {
 			return err
 		}
-		if b := m.Barrier; b != nil && x.ended != 0 && x.env.Store.Committed() >= x.ended {
-			if last := x.report(); last && x.ownRows {
-				x.env.Store.Drop(b.Epoch, x.object)
-			}
+		if m.Barrier != nil && x.ended != 0 && x.env.Store.Committed() >= x.ended {
+			x.report()
 			x.ended = 0
 		}
-		if err := emit(m); err != nil {
+		if err := pass(m); err != nil {
 			return err
 		}
 	}
@@ -193,31 +196,28 @@ func (x *backfill) close() {
 
 // open loads the positions and opens the table where there is something left to deliver.
 func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
-	if !x.buffer && x.env.WaitCommitted != nil {
+	// Who had the vnodes before may have ended this very epoch.
+	if x.env.WaitCommitted != nil {
 		if err := x.env.WaitCommitted(ctx, e); err != nil {
 			return err
 		}
 	}
-	rows, _, err := x.pos.load()
+	rows, held, err := x.pos.load()
 	if err != nil {
 		return err
 	}
 	x.delivered(rows)
+	x.holds(held)
 	x.count()
 	if x.pos.finished() {
-		// Of another run, or an actor without vnodes: nothing is left to persist. But
-		// the run before may have been killed before it dropped the rows.
-		if x.ownRows && x.env.Store.Rows(x.object) > 0 {
-			x.ended = e
-		} else {
-			x.report()
-		}
+		x.through()
+		x.report() // of another run, or an actor without vnodes: nothing is left to persist
 		return nil
 	}
-	if x.buffer {
+	if x.own != nil {
+		x.own.log.ended = e
 		if x.pos.begun() {
 			x.waiting = false // the input was complete before
-			x.pos.begin()
 		}
 		x.setPhase(stream.PhaseBuffer)
 	} else {
@@ -225,10 +225,19 @@ func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
 		x.setPhase(stream.PhaseWait)
 	}
 	if !x.waiting {
-		x.setPhase(x.phase)
+		x.begin()
 	}
 	x.turn = x.env.clock().Now()
 	return nil
+}
+
+// begin lets the scan read.
+func (x *backfill) begin() {
+	if x.own != nil {
+		x.pos.begin()
+		x.own.log.free()
+	}
+	x.setPhase(x.phase)
 }
 
 // step handles one message of the stream or gives the scan a turn, or waits for either.
@@ -272,8 +281,8 @@ func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit)
 	switch {
 	case x.tail:
 		return x.pass(c, emit)
-	case x.buffer && x.waiting:
-		return x.table.write(c, nil)
+	case x.own != nil && x.waiting:
+		return x.put(c)
 	}
 	x.held = append(x.held, c)
 	x.since += c.Len()
@@ -283,9 +292,35 @@ func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit)
 	return nil
 }
 
+// put puts what a locality provider gets into its log.
+func (x *backfill) put(c *chunk.Chunk) error {
+	vnodes := x.codec.Vnodes(c.Cols, c.Len())
+	more := int64(0)
+	for i := range c.Len() {
+		v := vnodeAt(vnodes, i)
+		at := x.pos.index[v]
+		if at < 0 {
+			return inconsistent(x.pos.table, "row %s of vnode %d came to an actor without it", describe(c.Cols, i), v)
+		}
+		x.pos.at[at].held += c.Op(i).Sign()
+		x.pos.dirty[at] = true
+		more += c.Op(i).Sign()
+	}
+	x.holds(more)
+	return x.own.append(c, vnodes)
+}
+
 // scan delivers at most a chunk of rows, as many as the rate limit lets it. idle: there is
 // nothing else to do, so it may wait for the limit or for the stream.
 func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error {
+	if gap := x.env.Pace.Gap(); gap > 0 {
+		if at := x.turn.Add(gap); x.env.clock().Now().Before(at) {
+			if idle {
+				x.wait(ctx, at)
+			}
+			return nil
+		}
+	}
 	n := x.room()
 	if n == 0 {
 		if idle {
@@ -324,6 +359,7 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 	}
 	// Everything there was at the last barrier has been delivered: what came since is all news.
 	x.tail = true
+	x.through()
 	return x.passAll(emit)
 }
 
@@ -372,6 +408,9 @@ func (x *backfill) readRows(n int) (c *chunk.Chunk, end bool, err error) {
 		}
 		x.took += c.N - from
 		if x.pos.at[i].rows += int64(c.N - from); done {
+			if at := &x.pos.at[i]; x.own != nil && at.rows != at.held {
+				return nil, false, inconsistent(x.own.log.table, "vnode %d has %d rows and should have %d", v, at.rows, at.held)
+			}
 			if err := x.table.finish(v); err != nil {
 				return nil, false, err
 			}
@@ -380,7 +419,7 @@ func (x *backfill) readRows(n int) (c *chunk.Chunk, end bool, err error) {
 			x.stands = -1
 			continue
 		}
-		if !x.buffer && (x.took >= turnChunks*x.env.chunkSize() || x.env.clock().Now().Sub(x.turned) >= turnTime) {
+		if x.own == nil && (x.took >= turnChunks*x.env.chunkSize() || x.env.clock().Now().Sub(x.turned) >= turnTime) {
 			x.pos.pass()
 		}
 		return c, false, nil
@@ -416,20 +455,17 @@ const maxSeen = 1 << 16
 // barrier ends an epoch.
 func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 	e := m.Barrier.Epoch
-	done := x.tail
-	if !done {
-		if err := x.passAll(emit); err != nil {
-			return err
-		}
-		if err := x.table.seal(e); err != nil {
-			return err
-		}
+	if err := x.passAll(emit); err != nil {
+		return err
+	}
+	if err := x.table.seal(e); err != nil {
+		return err
 	}
 	x.count()
 	if err := x.pos.commit(e); err != nil {
 		return err
 	}
-	if done {
+	if x.tail {
 		x.tail, x.ended = false, e
 	}
 	x.moved = false
@@ -447,12 +483,17 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 	vnodes := x.codec.Vnodes(x.schema, c.Len())
 	var past, ahead []int
 	var key []byte
-	more := int64(0)
+	more, held := int64(0), int64(0)
 	for i := range c.Len() {
 		v := vnodeAt(vnodes, i)
 		at := x.pos.index[v]
 		if at < 0 {
 			return inconsistent(x.pos.table, "row %s of vnode %d came to an actor without it", describe(c.Cols, i), v)
+		}
+		if x.own != nil {
+			x.pos.at[at].held += c.Op(i).Sign()
+			x.pos.dirty[at] = true
+			held += c.Op(i).Sign()
 		}
 		passed := x.pos.at[at].done
 		if !passed && x.pos.at[at].key != nil {
@@ -469,6 +510,7 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 		}
 	}
 	x.delivered(more)
+	x.holds(held)
 	switch {
 	case len(ahead) == 0:
 		return emit(stream.Message{Chunk: c})
@@ -505,10 +547,7 @@ func (x *backfill) mutate(b *stream.Barrier) {
 	}
 	if x.waiting && mu.StartBackfill[x.key] {
 		x.waiting = false
-		if x.buffer {
-			x.pos.begin()
-		}
-		x.setPhase(x.phase)
+		x.begin()
 		x.turn = x.env.clock().Now()
 	}
 }
@@ -534,8 +573,10 @@ func (x *backfill) count() {
 	if p == nil {
 		return
 	}
-	total := x.env.Store.Rows(x.object)
-	p.Total.Store(total)
+	if x.own == nil {
+		p.Total.Store(x.env.Store.Rows(x.object))
+	}
+	total := p.Total.Load()
 	if x.ratio != nil {
 		ratio := 1.0
 		if done := p.Done.Load(); total > 0 && p.Finished.Load() < p.Actors {
@@ -545,23 +586,36 @@ func (x *backfill) count() {
 	}
 }
 
-// report tells that this actor is done, and returns whether it is the fragment's last.
-func (x *backfill) report() (last bool) {
+// through tells that this actor has nothing left to deliver.
+func (x *backfill) through() {
+	if p := x.env.Progress; p != nil {
+		p.Through.Add(1)
+	}
+}
+
+// report tells that this actor is done.
+func (x *backfill) report() {
 	p := x.env.Progress
 	if p == nil {
-		return x.env.Single
+		return
 	}
 	x.env.logger().Debug("backfill finished", "table", x.codec.Desc().Name, "vnodes", len(x.pos.vnodes), "rows", p.Done.Load())
 	p.LastMove.Store(x.env.now())
 	if p.Finished.Add(1) < p.Actors {
-		return false
+		return
 	}
 	p.Total.Store(p.Done.Load())
 	p.Phase.Store(int32(stream.PhaseDone))
 	if x.ratio != nil {
 		x.ratio.Set(1)
 	}
-	return true
+}
+
+// holds counts rows that a locality provider has put by.
+func (x *backfill) holds(rows int64) {
+	if p := x.env.Progress; p != nil && x.own != nil {
+		p.Total.Add(rows)
+	}
 }
 
 // setPhase shows a phase; actors go through phases together, but for the last one.

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"testing"
+	"time"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
@@ -177,5 +178,31 @@ func TestBackfillThrottleAtBarrier(t *testing.T) {
 		b.pace.SetLimit(0)
 		b.drain()
 		b.got.check(t, b.want(), "rows")
+	}
+}
+
+// With a gap in the pace an actor's turns lie so far apart, even where a barrier comes.
+func TestBackfillGap(t *testing.T) {
+	b := newBench(t, 16, func(b *bench) { b.size = 4; b.pace = &stream.Pace{} })
+	b.fill(200)
+	b.pace.SetGap(time.Second)
+	b.startFills()
+	for range 5 {
+		b.tick(nil)
+	}
+	for n := range int64(4) {
+		if done := b.prog.Done.Load(); done != n*4 {
+			t.Fatalf("%d rows after %d seconds", done, n)
+		}
+		b.clock.move(time.Second)
+		for range 3 {
+			b.tick(nil)
+		}
+	}
+	b.pace.SetGap(0)
+	b.drain()
+	b.got.check(t, b.want(), "rows")
+	if b.prog.Through.Load() != 1 {
+		t.Fatalf("%d actors are through", b.prog.Through.Load())
 	}
 }

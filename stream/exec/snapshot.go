@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"iter"
 	"time"
 
 	"streamdb/sql/chunk"
@@ -71,51 +70,4 @@ func (x *upstreamRows) close() {
 		x.cursor = nil
 	}
 	x.table.Close()
-}
-
-// A bufferedRows is what a locality provider has itself put aside.
-type bufferedRows struct {
-	table *storage.StateTable
-	vnode uint16
-	at    []byte // next goes on after it; nil: from the start
-	stop  func()
-	pull  func() (storage.KV, error, bool) // nil: not open
-}
-
-func (x *bufferedRows) seek(vnode uint16, after []byte) (bool, error) {
-	x.close()
-	x.vnode, x.at = vnode, after
-	return true, nil
-}
-
-func (x *bufferedRows) next() (storage.KV, bool, error) {
-	if x.pull == nil {
-		from := storage.VnodePrefix(x.vnode)
-		to := storage.NextPrefix(from)
-		if x.at != nil {
-			from = append(append(from[:0], x.at...), 0) // no key is the prefix of another one
-		}
-		x.pull, x.stop = iter.Pull2(x.table.Scan(from, to))
-	}
-	kv, err, ok := x.pull()
-	if ok && err == nil {
-		x.at = append(x.at[:0:0], kv.Key...)
-	}
-	return kv, ok, err
-}
-
-func (x *bufferedRows) finish(uint16) error { return nil }
-
-func (x *bufferedRows) write(c *chunk.Chunk, _ []uint16) error { return x.table.WriteChunk(c) }
-
-func (x *bufferedRows) seal(e storage.Epoch) error {
-	x.close()
-	return x.table.Commit(e)
-}
-
-func (x *bufferedRows) close() {
-	if x.pull != nil {
-		x.stop()
-		x.pull, x.stop = nil, nil
-	}
 }

@@ -22,8 +22,8 @@ import (
 // processed while another commits, and a third may wait for the disk.
 const maxInFlight = 3
 
-// stallAfter is how long an epoch may be in flight before it is worth a warning.
-const stallAfter = 10 * time.Second
+// defaultStall is how long an epoch may be in flight before it is worth a warning.
+const defaultStall = 10 * time.Second
 
 // eagerWait is how long after a command's barrier the next one follows at the latest, while something is active.
 const eagerWait = 2 * time.Millisecond
@@ -78,33 +78,37 @@ type Coordinator struct {
 	fatal    func(error)                          // an epoch could not be made durable
 	onCommit func(storage.Epoch) *stream.Mutation // called after each commit; may ask for a mutation
 	stalled  func()                               // called every stallAfter while one epoch is in flight
+	governor *governor
 
 	writeMu sync.RWMutex
 
-	mu        sync.Mutex
-	interval  time.Duration
-	eager     time.Duration // after a command: the next wait, growing to interval, so that small jobs are built at once
-	last      storage.Epoch // newest injected
-	committed storage.Epoch
-	heads     []Head
-	live      map[stream.ActorID]bool
-	inflight  []*flight
-	commands  []pending
-	wanted    storage.Epoch // somebody waits for this epoch
-	dirty     bool          // something was written since the last barrier
-	active    int           // jobs that need barriers by the clock
-	closed    error
-	waiters   []waiter
-	kick      chan struct{}
-	finished  sync.Cond // a flight at the front may be complete
-	wg        sync.WaitGroup
-	cancel    context.CancelFunc
+	mu         sync.Mutex
+	stallAfter time.Duration // that an epoch is in flight; 0: it is never reported
+	interval   time.Duration
+	eager      time.Duration // after a command: the next wait, growing to interval, so that small jobs are built at once
+	last       storage.Epoch // newest injected
+	committed  storage.Epoch
+	heads      []Head
+	live       map[stream.ActorID]bool
+	inflight   []*flight
+	commands   []pending
+	wanted     storage.Epoch // somebody waits for this epoch
+	asked      time.Time     // since when somebody waits for the open epoch; zero: nobody does
+	dirty      bool          // something was written since the last barrier
+	active     int           // jobs that need barriers by the clock
+	closed     error
+	waiters    []waiter
+	kick       chan struct{}
+	finished   sync.Cond // a flight at the front may be complete
+	wg         sync.WaitGroup
+	cancel     context.CancelFunc
 }
 
 type flight struct {
 	epoch   storage.Epoch
 	missing map[stream.ActorID]bool
 	start   time.Time
+	asked   time.Time // as Coordinator.asked
 }
 
 type pending struct {
@@ -129,7 +133,7 @@ type waiter struct {
 // NewCoordinator starts a coordinator over the store's committed epoch. fatal is
 // called at most once, with the error that kept an epoch from being durable.
 func NewCoordinator(store *storage.Store, clock storage.Clock, log *slog.Logger, m *Metrics, interval time.Duration, fatal func(error)) *Coordinator {
-	c := &Coordinator{store: store, clock: clock, log: log, metrics: m, fatal: fatal, interval: interval, eager: interval,
+	c := &Coordinator{store: store, clock: clock, log: log, metrics: m, fatal: fatal, governor: newGovernor(&stream.Pace{}), stallAfter: defaultStall, interval: interval, eager: interval,
 		last: store.Committed(), committed: store.Committed(), live: map[stream.ActorID]bool{}, kick: make(chan struct{}, 1)}
 	c.finished.L = &c.mu
 	ctx, cancel := context.WithCancel(context.Background())
@@ -173,6 +177,20 @@ func (c *Coordinator) SetInterval(d time.Duration) {
 	c.interval = d
 	c.mu.Unlock()
 	c.wake()
+}
+
+// SetStall changes for how long an epoch may be in flight before that is reported; 0: for ever.
+func (c *Coordinator) SetStall(d time.Duration) {
+	c.mu.Lock()
+	c.stallAfter = d
+	c.mu.Unlock()
+	c.wake()
+}
+
+func (c *Coordinator) stall() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stallAfter
 }
 
 // Activate adds n (which may be negative) to the jobs that need barriers by the clock.
@@ -239,6 +257,9 @@ func (c *Coordinator) Write(now bool, send func(e storage.Epoch) error) (storage
 	c.dirty = true
 	if now {
 		c.wanted = max(c.wanted, e)
+		if c.asked.IsZero() {
+			c.asked = c.clock.Now()
+		}
 	}
 	c.mu.Unlock()
 	err := send(e)
@@ -287,15 +308,16 @@ func (c *Coordinator) inject(ctx context.Context) {
 		urgent := len(c.commands) > 0 || c.wanted > c.last
 		idle := !c.dirty && c.active == 0
 		wait := time.Hour
-		if len(c.inflight) > 0 {
-			wait = stallAfter
-			if now := c.clock.Now(); now.Sub(c.inflight[0].start) >= stallAfter && now.Sub(warned) >= stallAfter {
+		now := c.clock.Now()
+		if len(c.inflight) > 0 && c.stallAfter > 0 {
+			wait = c.stallAfter
+			if now.Sub(c.inflight[0].start) >= wait && now.Sub(warned) >= wait {
 				warned = now
 				stalled = c.stalled
 			}
 		}
 		if !full && !urgent && !idle {
-			wait = max(0, min(c.interval, c.eager)-c.clock.Now().Sub(sent))
+			wait = max(0, min(c.governor.interval(now, c.interval), c.eager)-now.Sub(sent))
 		}
 		c.mu.Unlock()
 		if stalled != nil {
@@ -328,7 +350,8 @@ func (c *Coordinator) barrier(now time.Time) {
 	if len(cmds) > 0 {
 		c.eager = min(eagerWait, c.interval)
 	}
-	f := &flight{epoch: e, missing: map[stream.ActorID]bool{}, start: now}
+	f := &flight{epoch: e, missing: map[stream.ActorID]bool{}, start: now, asked: c.asked}
+	c.asked = time.Time{}
 	var mut *stream.Mutation
 	var later []stream.ActorID
 	done := make([]injected, len(cmds))
@@ -510,7 +533,11 @@ func (c *Coordinator) commit() {
 			c.shut(err)
 			return
 		}
-		c.metrics.EpochLatency.Observe(c.clock.Now().Sub(f.start).Seconds())
+		now := c.clock.Now()
+		c.metrics.EpochLatency.Observe(now.Sub(f.start).Seconds())
+		if !f.asked.IsZero() {
+			c.governor.observe(now, now.Sub(f.asked))
+		}
 
 		c.mu.Lock()
 		c.inflight = c.inflight[1:]

@@ -130,7 +130,7 @@ func (m *Manager) generate(j *Job, parallelism int, before *generation) (_ *gene
 			if old != nil {
 				f.limiter = old.limiter
 			} else {
-				f.limiter = exec.NewLimiter(j.rate, m.clock)
+				f.limiter = exec.NewLimiter(j.limits.FragmentRate(uint32(pf.ID)), m.clock)
 			}
 		}
 		for i := range n {

@@ -30,14 +30,16 @@ type Job struct {
 	source  bool          // has connector heads: always active
 
 	mu       sync.Mutex
-	gens     []*generation // that have actors which may run
-	normal   int           // parallelism when it is built
-	building int           // parallelism until then; 0: normal
-	err      error         // why it stopped; nil while it runs
-	rate     int64         // backfill rows per second
+	gens     []*generation     // that have actors which may run
+	normal   int               // parallelism when it is built
+	building int               // parallelism until then; 0: normal
+	err      error             // why it stopped; nil while it runs
+	limits   *catalog.Relation // has the limits in force of its backfills
 	finished bool
 	active   bool // counts as active with the coordinator
 	sample   rateSample
+	samples  map[plan.FragmentID]*rateSample
+	warned   time.Time   // when a backfill that stands still was last reported
 	errs     []ExprError // the newest expression errors
 	errCount int64
 }

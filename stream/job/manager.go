@@ -74,7 +74,6 @@ type Manager struct {
 	tuning      *stream.Tuning
 	pace        *stream.Pace  // of all backfills
 	turn        chan struct{} // a token; see invariant 1
-	throttling  chan struct{} // a token: one throttle at a time
 	resizing    sync.WaitGroup
 	ctx         context.Context // ends with Close
 	cancel      context.CancelCauseFunc
@@ -98,10 +97,11 @@ func NewManager(o Options) *Manager {
 	}
 	m := &Manager{stageFailed: o.StageFailed, store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
 		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{},
-		tuning: o.Tuning, pace: &stream.Pace{}, turn: make(chan struct{}, 1), throttling: make(chan struct{}, 1)}
+		tuning: o.Tuning, turn: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.paused.Store(o.StartPaused)
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
+	m.pace = m.coord.governor.pace
 	m.coord.mu.Lock()
 	m.coord.onCommit, m.coord.stalled = m.committed, m.warnStalled
 	m.coord.mu.Unlock()
@@ -243,7 +243,7 @@ func (m *Manager) take(ctx context.Context, token chan struct{}) error {
 // build makes a job with its actors, connected to the jobs it reads. Nothing runs
 // yet. The caller holds mu.
 func (m *Manager) build(s Spec) (*Job, error) {
-	j := &Job{Rel: s.Rel, Graph: s.Graph, finished: true, started: m.clock.Now(), built: make(chan struct{}), rate: s.Rel.BackfillRate(), normal: s.Parallelism, building: s.Building}
+	j := &Job{Rel: s.Rel, Graph: s.Graph, finished: true, started: m.clock.Now(), built: make(chan struct{}), limits: s.Rel, samples: map[plan.FragmentID]*rateSample{}, normal: s.Parallelism, building: s.Building}
 	j.ctx, j.cancel = context.WithCancelCause(context.Background())
 	for _, f := range s.Graph.Fragments {
 		if backfills(f.Root) {
@@ -438,19 +438,39 @@ func sortedIDs(m map[catalog.ID]*Job) []catalog.ID {
 	return ids
 }
 
-// Throttle changes the backfill rate of a job, in rows per second; it returns when the change is in force.
-func (m *Manager) Throttle(ctx context.Context, id catalog.ID, rate int64, stage func(storage.Epoch)) error {
-	if j := m.Job(id); j != nil {
-		j.mu.Lock()
-		j.rate = rate
-		j.mu.Unlock()
+// Throttle makes the limits of a changed relation those of its backfills; it
+// returns when they are in force and what stage does is committed.
+func (m *Manager) Throttle(ctx context.Context, rel *catalog.Relation, stage func(storage.Epoch)) error {
+	if err := m.take(ctx, m.turn); err != nil {
+		return err
 	}
-	e, err := m.coord.Submit(ctx, Command{Mutation: &stream.Mutation{Throttle: map[catalog.ID]int64{id: rate}}, Stage: stage})
+	e, err := m.coord.Submit(ctx, Command{Stage: stage, Change: func(storage.Epoch) *stream.Mutation {
+		if j := m.Job(rel.ID); j != nil {
+			j.mu.Lock()
+			j.limits = rel
+			j.mu.Unlock()
+			for _, f := range j.gen.Load().order {
+				if f.limiter != nil {
+					f.limiter.Set(rel.FragmentRate(uint32(f.plan.ID)))
+				}
+			}
+		}
+		return nil
+	}})
+	<-m.turn
 	if err != nil {
 		return err
 	}
 	return m.coord.Wait(ctx, e)
 }
+
+// SetLatencyTarget makes backfills slow down while statements wait for their epochs for
+// longer than d; 0: they never do.
+func (m *Manager) SetLatencyTarget(d time.Duration) { m.coord.governor.setTarget(d) }
+
+// SetStallReport changes for how long an epoch may be in flight, or a backfill that may
+// move stand still, before that is reported; 0: for ever.
+func (m *Manager) SetStallReport(d time.Duration) { m.coord.SetStall(d) }
 
 // Pause stops the backfills of all jobs, or lets them go on (pause false). The
 // caller keeps it apart from Create: a job starts as things are when it is built.
