@@ -46,7 +46,7 @@ func TestBackfillRandom(t *testing.T) {
 			for {
 				i := int(next.Add(1)) - 1
 				mu.Lock()
-				stop := i >= n || failed >= 10
+				stop := i >= n || failed >= max(10, n/20)
 				mu.Unlock()
 				if stop {
 					return
@@ -61,7 +61,7 @@ func TestBackfillRandom(t *testing.T) {
 				mu.Lock()
 				failed++
 				path := filepath.Join(os.TempDir(), fmt.Sprintf("backfill-%d.log", s))
-				os.WriteFile(path, []byte(sim.log.String()), 0o644)
+				os.WriteFile(path, fmt.Appendf(nil, "%s-- %v\n", sim.log.String(), err), 0o644)
 				t.Errorf("seed %d: %v\n\twhat was said: %s\n\treplay with: go test ./e2e -run TestBackfillRandom -seed %d -count 20", s, err, path, s)
 				mu.Unlock()
 			}
@@ -743,6 +743,6 @@ func simStatement(r *rand.Rand, next *int) string {
 		return fmt.Sprintf("DELETE FROM w WHERE q BETWEEN %d AND %d", a, z)
 	default:
 		a, z := some(20)
-		return fmt.Sprintf("UPDATE w SET p = p || 'x' WHERE q BETWEEN %d AND %d AND length(p) < 4", a, z)
+		return fmt.Sprintf("UPDATE w SET p = p || 'x' WHERE q BETWEEN %d AND %d AND length(p) < 4 AND NOT EXISTS (SELECT 1 FROM w AS o WHERE o.q = w.q AND o.p = w.p || 'x')", a, z)
 	}
 }
