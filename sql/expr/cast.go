@@ -165,6 +165,9 @@ func caster(from, to types.Type) maker {
 	if mk := castTime(from, to); mk != nil {
 		return mk
 	}
+	if mk := castJSON(from, to); mk != nil {
+		return mk
+	}
 	fs, ts := from.Kind() == types.KindString && stringlike(from), to.Kind() == types.KindString && stringlike(to)
 	switch {
 	case fs && ts:

@@ -61,6 +61,8 @@ time: interval/i
 timestamp: date/a time/a timestamptz/i
 timestamptz: date/a time/a timestamp/a
 interval: time/a
+json: jsonb/a
+jsonb: json/a bool/e numeric/e int2/e int4/e int8/e float4/e float8/e
 `
 
 var castTable = sync.OnceValue(func() map[[2]uint32]CastContext {

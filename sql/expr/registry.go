@@ -60,6 +60,8 @@ var reg = sync.OnceValue(func() *registry {
 	formats(r)
 	datetimes(r)
 	systems(r)
+	jsons(r)
+	jsonBuilders(r)
 	castFuncs(r)
 	tableFuncs(r)
 	aggregates(r)
