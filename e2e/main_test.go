@@ -1,5 +1,6 @@
 // Package e2e drives the built binary over the Postgres wire: script files, random
-// tests against PostgreSQL 15 as the judge, kill -9 at random moments.
+// tests against PostgreSQL 15 as the judge, kill -9 at random moments. Where thousands
+// of runs are wanted it drives an engine in its own process instead (package embed).
 //
 // The one idea: nothing here knows the code it tests. A server is a program with a
 // data directory; what it promises is checked by asking it.
@@ -96,6 +97,9 @@ func newServer(t *testing.T) *harness.Server {
 	})
 	return s
 }
+
+// removeAll removes a directory at the test's end, after what was registered later.
+func removeAll(t *testing.T, dir string) { t.Cleanup(func() { os.RemoveAll(dir) }) }
 
 // startServer is newServer, started.
 func startServer(t *testing.T) *harness.Server {

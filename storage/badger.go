@@ -115,9 +115,7 @@ func put(txn *badger.Txn, w write) error {
 		return txn.Delete(w.key)
 	}
 	e := badger.NewEntry(w.key, w.val)
-	if w.big {
-		e.UserMeta = userMetaBig[0]
-	}
+	e.UserMeta = w.meta
 	return txn.SetEntry(e)
 }
 
@@ -133,8 +131,8 @@ func (b *badgerEngine) load(x batch) error {
 		if w.val == nil {
 			kv.Meta = metaDeleted
 		}
-		if w.big {
-			kv.UserMeta = userMetaBig
+		if w.meta != metaPlain {
+			kv.UserMeta = metas[w.meta : w.meta+1]
 		}
 		if err := l.Set(&kv); err != nil {
 			return err // not waited for what is under way: the loader may have lost count
@@ -143,8 +141,8 @@ func (b *badgerEngine) load(x batch) error {
 	return l.Finish()
 }
 
-// Badger's mark of a deletion, as its backups hold it, and ours of the head of a value in pieces.
-var metaDeleted, userMetaBig = []byte{1}, []byte{1}
+// Badger's mark of a deletion, as its backups hold it, and ours of an entry's kind.
+var metaDeleted, metas = []byte{1}, []byte{metaPlain, metaBig, metaDead}
 
 func (b *badgerEngine) view(e Epoch) (view, error) {
 	return badgerView{b.db.NewTransactionAt(uint64(e), false)}, nil
@@ -215,7 +213,7 @@ func (b *badgerEngine) repair(from, to Epoch, marker []byte) (int, error) {
 			w := write{key: bytes.Clone(k)}
 			item, err := old.Get(k)
 			if err == nil {
-				w.big = item.UserMeta() != 0
+				w.meta = item.UserMeta()
 				if w.val, err = item.ValueCopy(nil); w.val == nil {
 					w.val = []byte{}
 				}
@@ -238,16 +236,16 @@ func (b *badgerEngine) repair(from, to Epoch, marker []byte) (int, error) {
 
 type badgerView struct{ txn *badger.Txn }
 
-func (v badgerView) get(key []byte) ([]byte, bool, error) {
+func (v badgerView) get(key []byte) ([]byte, byte, error) {
 	item, err := v.txn.Get(key)
 	if err != nil {
 		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil, false, nil
+			return nil, 0, nil
 		}
-		return nil, false, err
+		return nil, 0, err
 	}
 	val, err := value(item)
-	return val, item.UserMeta() != 0, err
+	return val, item.UserMeta(), err
 }
 
 // value returns the item's own copy of its value.
@@ -276,13 +274,13 @@ type badgerCursor struct {
 func (c *badgerCursor) seek(key []byte) bool { c.it.Seek(key); return c.it.Valid() }
 func (c *badgerCursor) next() bool           { c.it.Next(); return c.it.Valid() }
 func (c *badgerCursor) key() []byte          { return c.it.Item().Key() }
-func (c *badgerCursor) val() ([]byte, bool) {
+func (c *badgerCursor) val() ([]byte, byte) {
 	item := c.it.Item()
 	v, err := value(item)
 	if err != nil && c.bad == nil {
 		c.bad = err
 	}
-	return v, item.UserMeta() != 0
+	return v, item.UserMeta()
 }
 func (c *badgerCursor) err() error { return c.bad }
 func (c *badgerCursor) close()     { c.it.Close() }

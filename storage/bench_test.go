@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -31,8 +32,13 @@ func wideChunks(n, size int, random bool) []*chunk.Chunk {
 	return out
 }
 
+var benchPackBytes = flag.Int("packbytes", 0, "size of blocks")
+
+// Both ways are to be measured in turn: the machine is not ours alone.
+var benchPack = flag.Int("pack", 0, "new keys of a vnode that benchmarks pack into blocks; -1: none")
+
 func benchStore(b *testing.B, engine string) *Store {
-	o := Options{Reserve: 1}
+	o := Options{Reserve: 1, packRows: *benchPack, packBytes: *benchPackBytes}
 	if engine == "badger" {
 		o.Dir = b.TempDir()
 	}

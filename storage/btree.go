@@ -214,6 +214,6 @@ func (c *treeCursor) settle() bool {
 }
 
 func (c *treeCursor) key() []byte         { return c.now.key }
-func (c *treeCursor) val() ([]byte, bool) { return c.now.val, c.now.big }
+func (c *treeCursor) val() ([]byte, byte) { return c.now.val, c.now.meta }
 func (c *treeCursor) err() error          { return nil }
 func (c *treeCursor) close()              {}

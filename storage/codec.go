@@ -164,12 +164,32 @@ type Decoder struct {
 	c *Codec
 	p plan
 	a stringArena
+
+	key []byte // of a block's row
 }
 
 // NewDecoder makes a decoder of the given schema columns.
 func (c *Codec) NewDecoder(cols []int) *Decoder {
 	d := &Decoder{c: c, p: c.plan(cols)}
 	return d
+}
+
+// decodeRun appends rows from to from+n-1 of a block.
+func (d *Decoder) decodeRun(rows *blockRows, from, n int, into []chunk.Column) error {
+	d.key = append(d.key[:0], rows.prefix...)
+	for i := range n {
+		rest, val, ok := rows.row(from + i)
+		if !ok {
+			return d.c.decoded(d.key, errCorrupt)
+		}
+		if len(d.p.key) > 0 {
+			d.key = append(d.key[:len(rows.prefix)], rest...)
+		}
+		if err := d.p.decode(d.key, val, into, &d.a); err != nil {
+			return d.c.decoded(d.key, err)
+		}
+	}
+	return nil
 }
 
 // Decode appends the decoder's columns of a row: into[j] gets column cols[j].

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -56,14 +57,20 @@ func (s *Store) commit(e Epoch) (worked bool, err error) {
 		return false, err
 	}
 	w.planDigests()
+	w.plan()
 	m := mark{epoch: e, xor: w.xor, uuid: s.uuid}
-	err = s.eng.apply(batch{epoch: e, n: w.n, bytes: w.bytes, writes: w.writes, marker: m.encode()})
+	n := w.n
+	if w.unbounded {
+		n = math.MaxInt32
+	}
+	err = s.eng.apply(batch{epoch: e, n: n, bytes: w.bytes, writes: w.writes, marker: m.encode()})
 	if err == nil {
 		err = w.err
 	}
 	if err != nil {
 		return false, err
 	}
+	s.pins.publish(e, w.changes, w.gone)
 	if err := s.pins.advance(e); err != nil {
 		return false, err
 	}
@@ -104,6 +111,7 @@ func (s *Store) finish(w *commitWriter) {
 		dirty += l.dirty
 	}
 	s.dirty.Add(-dirty)
+	s.flying = nil
 	s.drops = append(s.drops, w.intents...)
 	s.drops = slices.DeleteFunc(s.drops, func(d *drop) bool { return d.done })
 }
@@ -126,6 +134,12 @@ type commitWriter struct {
 	err     error
 	kbuf    []byte
 	warmed  byte // says nothing
+
+	// Of objects that have blocks or get some:
+	plans     map[uint32]*objectPlan
+	changes   map[uint32]*objectChange
+	folded    int  // rows of blocks taken apart that are not changed at once
+	unbounded bool // there are more writes than were counted
 }
 
 // take takes over what was sealed and staged up to the epoch.
@@ -170,6 +184,7 @@ func (w *commitWriter) take() {
 		}
 		return true
 	})
+	s.flying = slices.Clone(w.layers)
 	// Actors seal in any order. Those of one epoch own different vnodes, so
 	// that the first key tells them apart.
 	slices.SortStableFunc(w.layers, func(a, b sealedLayer) int {
@@ -245,7 +260,13 @@ func (w *commitWriter) writes(yield func(write) bool) {
 		for j < len(w.layers) && w.layers[j].d.ID == w.layers[i].d.ID && w.layers[j].d.Tag == w.layers[i].d.Tag {
 			j++
 		}
-		if !w.object(w.layers[i:j], yield) {
+		ok := false
+		if o := w.plans[w.layers[i].d.ID]; o != nil {
+			ok = w.planned(o, yield)
+		} else {
+			ok = w.object(w.layers[i:j], yield)
+		}
+		if !ok {
 			return
 		}
 		i = j

@@ -184,7 +184,10 @@ func (p *plan) decodeVal(b []byte, into []chunk.Column, a *stringArena) error {
 		return errCorrupt
 	}
 	format := b[0]
-	n, w := binary.Uvarint(b[1:])
+	n, w := uint64(b[1]), 1
+	if n >= 0x80 {
+		n, w = binary.Uvarint(b[1:])
+	}
 	if w <= 0 || n > 1<<16 {
 		return errCorrupt
 	}

@@ -20,6 +20,9 @@ const (
 	TagRows    byte = 0x11 // table and view rows
 	TagIndex   byte = 0x12 // index rows
 	tagPieces  byte = 0x13 // pieces of values too large for one entry
+
+	tagBlocks    byte = 0x14 // many rows in one entry; see block
+	tagBlockKeys byte = 0x15 // first keys and row counts of blocks
 )
 
 // A Desc says how an object's rows are keyed and held.

@@ -34,11 +34,11 @@ func freeSpace(dir string) (bytes, inodes uint64, err error) {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, 0, err
 	}
-	inodes = s.Ffree
+	inodes = uint64(s.Ffree)
 	if s.Files == 0 { // a file system that does not count them
 		inodes = ^uint64(0)
 	}
-	return s.Bavail * uint64(s.Bsize), inodes, nil
+	return uint64(s.Bavail) * uint64(s.Bsize), inodes, nil
 }
 
 // lockDir keeps a second server out of dir. The lock goes with the process.
@@ -194,7 +194,7 @@ func (g *guard) fillBallast() {
 		return
 	}
 	defer f.Close()
-	if err := syscall.Fallocate(int(f.Fd()), 0, 0, ballastBytes); err != nil {
+	if err := allocate(f, ballastBytes); err != nil {
 		os.Remove(path)
 		return
 	}

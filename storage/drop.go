@@ -25,7 +25,10 @@ func dropPrefixes(id uint32) [][]byte {
 	var out [][]byte
 	for _, tag := range []byte{TagState, TagRows, TagIndex} {
 		p := objectPrefix(tag, id)
-		out = append(out, p, append([]byte{tagPieces}, p...))
+		out = append(out, p)
+		for _, t := range []byte{tagPieces, tagBlocks, tagBlockKeys} {
+			out = append(out, append([]byte{t}, p...))
+		}
 	}
 	return out
 }

@@ -40,16 +40,23 @@ type batch struct {
 	marker []byte // the marker's new value; becomes visible last
 }
 
-// A write sets a key, or deletes it when val is nil. big marks the head of a value in pieces.
+// A write sets a key, or deletes it when val is nil.
 type write struct {
 	key, val []byte
-	big      bool
+	meta     byte
 }
+
+// What an entry's value is: meta is kept with it.
+const (
+	metaPlain byte = iota
+	metaBig        // the head of a value in pieces
+	metaDead       // nothing: it says that a row of a block is gone
+)
 
 // A view reads one version of the state. Reads may run concurrently.
 type view interface {
-	get(key []byte) (val []byte, big bool, err error) // val nil: absent; it is the caller's, not to be written
-	cursor(prefix []byte) cursor                      // over the keys that start with prefix; starts nowhere: seek first
+	get(key []byte) (val []byte, meta byte, err error) // val nil: absent; it is the caller's, not to be written
+	cursor(prefix []byte) cursor                       // over the keys that start with prefix; starts nowhere: seek first
 	close()
 }
 
@@ -58,7 +65,7 @@ type cursor interface {
 	seek(key []byte) bool // to the first key at or above key
 	next() bool
 	key() []byte
-	val() (val []byte, big bool)
+	val() (val []byte, meta byte)
 	err() error
 	close()
 }

@@ -86,7 +86,7 @@ func (m *memory) apply(b batch) error {
 			tree = tree.delete(owner, w.key)
 			continue
 		}
-		tree = tree.set(owner, write{key: bytes.Clone(w.key), val: append([]byte{}, w.val...), big: w.big})
+		tree = tree.set(owner, write{key: bytes.Clone(w.key), val: append([]byte{}, w.val...), meta: w.meta})
 	}
 	next := memVersion{epoch: b.epoch, tree: tree, marker: b.marker}
 	if b.marker == nil {
@@ -170,12 +170,12 @@ func (m *memory) close() error   { return nil }
 
 type memView struct{ t btree }
 
-func (v memView) get(key []byte) ([]byte, bool, error) {
+func (v memView) get(key []byte) ([]byte, byte, error) {
 	w, ok := v.t.get(key)
 	if !ok {
-		return nil, false, nil
+		return nil, 0, nil
 	}
-	return w.val, w.big, nil
+	return w.val, w.meta, nil
 }
 func (v memView) cursor(prefix []byte) cursor { return &treeCursor{root: v.t.root, prefix: prefix} }
 func (v memView) close()                      {}

@@ -194,8 +194,8 @@ func (m *merge) next() (bool, error) {
 			return false, nil
 		}
 		if onBase {
-			val, big := m.base.val()
-			if big {
+			val, meta := m.base.val()
+			if meta == metaBig {
 				var err error
 				if val, err = m.pin.join(m.base.key(), val); err != nil {
 					return false, err
@@ -212,6 +212,11 @@ func (m *merge) next() (bool, error) {
 				m.pos = append(m.pos[:0], least...)
 			}
 			return true, nil
+		}
+		if m.base != nil && !m.baseOK { // whether at its end or at an error
+			if err := m.base.err(); err != nil {
+				return false, err
+			}
 		}
 		val, err := m.layers[from].val()
 		if err != nil {

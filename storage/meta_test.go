@@ -52,6 +52,8 @@ type metaTest struct {
 	metaNow map[Epoch]map[string]string
 	snaps   []metaSnap
 	drops   map[uint32]bool
+	blocks  map[*block]bool // all that were ever seen
+	folded  int             // of these that were taken apart
 	log     []string
 }
 
@@ -67,6 +69,7 @@ func (m *metaTest) fatal(format string, args ...any) {
 }
 
 func (m *metaTest) open() {
+	m.o.packRows, m.o.packBytes = []int{-1, 2, 2, 4, 4, 20, 0}[m.r.IntN(7)], []int{100, 1000, 0}[m.r.IntN(3)]
 	s, err := Open(m.o)
 	if err != nil {
 		m.fatal("open: %v", err)
@@ -140,7 +143,36 @@ func (m *metaTest) rowKV(id uint32, row types.Row) (t *StateTable, key, val []by
 
 func (m *metaTest) step() {
 	r := m.r
-	switch n := r.IntN(100); {
+	switch n := r.IntN(105); {
+	case n >= 100: // many keys, as a load or a bulk update brings them
+		id := m.anyID()
+		ins, del := []float64{1, 0.5, 0}[r.IntN(3)], []float64{0, 0.2, 1}[r.IntN(3)]
+		m.log = append(m.log, fmt.Sprint("bulk ", id, ins, del))
+		from := r.Int64N(40)
+		for k := range min(40-from, 1+r.Int64N(40)) {
+			for j := range 4 {
+				row := m.row()
+				row[0], row[1] = types.NewInt(from+k), types.NewString(strings.Repeat("k", j))
+				t, key, val := m.rowKV(id, row)
+				var prev []byte
+				if old, ok := m.now[id][string(key)]; ok {
+					prev = []byte(old)
+					if r.Float64() < del {
+						val = nil
+					}
+				} else if r.Float64() >= ins {
+					continue
+				}
+				if err := t.Replace(key, prev, val); err != nil {
+					m.fatal("bulk: %v", err)
+				}
+				if val == nil {
+					delete(m.now[id], string(key))
+				} else {
+					m.now[id][string(key)] = string(val)
+				}
+			}
+		}
 	case n < 30: // a chunk through both actors
 		id := m.anyID()
 		m.log = append(m.log, fmt.Sprint("chunk ", id))
@@ -394,6 +426,19 @@ func (m *metaTest) commit() {
 }
 
 func (m *metaTest) committed() {
+	if x := m.s.pins.index.Load(); x != nil {
+		for _, o := range *x {
+			for _, l := range o.vnodes {
+				for _, b := range l {
+					if b.removed == 0 {
+						m.blocks[b] = true
+					} else if b.removed == m.epoch {
+						m.folded++
+					}
+				}
+			}
+		}
+	}
 	m.done, m.meta = m.sealed[m.epoch], m.metaNow[m.epoch]
 	m.sealed, m.metaNow = map[Epoch]model{}, map[Epoch]map[string]string{}
 }
@@ -509,14 +554,34 @@ func (m *metaTest) checkSnap(s metaSnap) {
 			m.fatal("snapshot %d of %d: %d rows, want %d", s.s.Epoch(), id, i, len(want))
 		}
 		n := 0
-		for c, err := range s.s.ScanChunks(d, []int{2, 0}, nil, nil, 7) {
+		t := m.tables[id][0]
+		for c, err := range s.s.ScanChunks(d, []int{2, 0}, from, to, 7) {
+			if err != nil {
+				m.fatal("%v", err)
+			}
+			for i := range c.Len() {
+				if n >= len(want) {
+					m.fatal("snapshot %d of %d: more than %d rows in chunks", s.s.Epoch(), id, n)
+				}
+				row := m.decode(t, []byte(want[n]), []byte(rows[want[n]]))
+				if got := c.Row(i); got[0].Str() != row[2].Str() || got[1].Int() != row[0].Int() {
+					m.fatal("snapshot %d of %d: row %d in chunks is of key %d, want %d", s.s.Epoch(), id, n, got[1].Int(), row[0].Int())
+				}
+				n++
+			}
+		}
+		if n != len(want) {
+			m.fatal("snapshot %d of %d: %d rows in chunks, want %d", s.s.Epoch(), id, n, len(want))
+		}
+		n = 0
+		for c, err := range s.s.ScanChunks(d, nil, from, to, 7) {
 			if err != nil {
 				m.fatal("%v", err)
 			}
 			n += c.Len()
 		}
-		if n != len(rows) {
-			m.fatal("snapshot %d of %d: %d rows in chunks, want %d", s.s.Epoch(), id, n, len(rows))
+		if n != len(want) && (d.exact() || from != nil || to != nil) {
+			m.fatal("snapshot %d of %d: %d rows counted, want %d", s.s.Epoch(), id, n, len(want))
 		}
 		_, key, _ := m.rowKV(id, m.row())
 		got, err := s.s.Get(d, key)
@@ -537,6 +602,13 @@ func (m *metaTest) checkCommitted() {
 		}
 		if got := m.s.Rows(id); got != int64(len(m.done[id])) {
 			m.fatal("object %d: %d rows by digest, %d are there", id, got, len(m.done[id]))
+		}
+		size := 0
+		for k, v := range m.done[id] {
+			size += len(k) + len(v)
+		}
+		if got := m.s.Bytes(id); got != int64(size) {
+			m.fatal("object %d: %d bytes by digest, %d are there", id, got, size)
 		}
 	}
 	if err := m.s.Scrub(context.Background()); err != nil {
@@ -564,7 +636,7 @@ func TestMetamorphic(t *testing.T) {
 				}
 				t.Logf("seed %d", seed)
 				m := &metaTest{t: t, r: rand.New(rand.NewPCG(seed, 7)), now: model{}, done: model{}, meta: map[string]string{},
-					sealed: map[Epoch]model{}, metaNow: map[Epoch]map[string]string{}, descs: map[uint32]Desc{}, drops: map[uint32]bool{}}
+					sealed: map[Epoch]model{}, metaNow: map[Epoch]map[string]string{}, descs: map[uint32]Desc{}, drops: map[uint32]bool{}, blocks: map[*block]bool{}}
 				if engine == "memory" {
 					m.o = Options{Disk: NewMemDisk()}
 				} else {
@@ -580,6 +652,7 @@ func TestMetamorphic(t *testing.T) {
 				if err := m.s.Close(); err != nil {
 					t.Fatal(err)
 				}
+				t.Logf("%d blocks, %d taken apart", len(m.blocks), m.folded)
 				if m.s.DirtyBytes() < 0 {
 					t.Fatalf("dirty bytes %d", m.s.DirtyBytes())
 				}

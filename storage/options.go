@@ -23,6 +23,9 @@ type Options struct {
 	// called from the scrub's goroutine. nil: only logged and counted.
 	OnCorrupt func(id uint32, err error)
 
+	// How rows are packed into blocks; 0: as blockplan.go has it. packRows below 0: not at all.
+	packRows, packBytes int
+
 	smallDisk bool // less than smallDiskBytes were free when the store was opened
 
 	// For tests and simulation.
@@ -44,6 +47,12 @@ func (o Options) withDefaults() Options {
 	if o.Dir == "" || o.Dir == ":memory:" || o.Disk != nil {
 		o.Engine = "memory"
 	}
+	if o.packRows == 0 {
+		o.packRows = packRows
+	}
+	if o.packBytes == 0 {
+		o.packBytes = packBytes
+	}
 	if o.MaxPinAge == 0 {
 		o.MaxPinAge = time.Hour
 	}
@@ -64,6 +73,9 @@ func (o Options) memtables() int64 {
 	b := badgerOptions("", o, nil)
 	return b.MemTableSize * int64(b.NumMemtables)
 }
+
+// blockCache is how many bytes of blocks are held for point reads, and again of their filters.
+func (o Options) blockCache() int64 { return max(8<<20, o.MemoryLimit/32) }
 
 // replicaBudget is how many bytes of sealed changes a replica holds before they spill.
 func (o Options) replicaBudget() int64 { return max(16<<20, o.MemoryLimit/16) }

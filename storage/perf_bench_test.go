@@ -2,6 +2,8 @@ package storage
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
@@ -41,6 +43,21 @@ func cpuTime(b *testing.B) float64 {
 		b.Fatal(err)
 	}
 	return float64(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// diskBytes closes the store, which writes its memtables out, and returns what its tables take.
+func diskBytes(b *testing.B, s *Store) int64 {
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	var n int64
+	files, _ := filepath.Glob(filepath.Join(s.o.Dir, engineDir, "*.sst"))
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
 }
 
 const epochRows = 100_000
@@ -91,6 +108,8 @@ func BenchmarkEpoch(b *testing.B) {
 				writeEpoch(b, s, tab, chunks)
 				cpu += cpuTime(b) - start
 			}
+			b.StopTimer()
+			b.ReportMetric(float64(diskBytes(b, s))/float64(b.N)/epochRows, "disk-B/row")
 			b.ReportMetric(cpu/float64(b.N)/epochRows, "cpu-ns/row")
 		})
 	}
@@ -138,17 +157,27 @@ func BenchmarkScanMillion(b *testing.B) {
 
 // One iteration looks up one key of a million.
 func BenchmarkPointGet(b *testing.B) {
+	for _, random := range []bool{false, true} {
+		name := "ascending"
+		if random {
+			name = "random"
+		}
+		b.Run(name, func(b *testing.B) { pointGets(b, random) })
+	}
+}
+
+func pointGets(b *testing.B, random bool) {
 	const n = 1_000_000
 	s := benchStore(b, "badger")
 	tab := s.Table(flights, Full(64))
 	for at := 0; at < n; at += epochRows {
-		writeEpoch(b, s, tab, flightEpoch(at, true))
+		writeEpoch(b, s, tab, flightEpoch(at, random))
 	}
 	keys := func(first int) [][]byte {
 		out := make([][]byte, 10_000)
 		r := rand.New(rand.NewPCG(3, 3))
 		for i := range out {
-			out[i] = tab.Codec().AppendKey(nil, flightChunk(first+r.IntN(n), 1, true).Cols, 0)
+			out[i] = tab.Codec().AppendKey(nil, flightChunk(first+r.IntN(n), 1, random).Cols, 0)
 		}
 		return out
 	}

@@ -45,7 +45,7 @@ func (w write) split(yield func(write) bool) bool {
 			return false
 		}
 	}
-	return yield(write{key: w.key, val: binary.AppendUvarint(nil, uint64(len(w.val))), big: true})
+	return yield(write{key: w.key, val: binary.AppendUvarint(nil, uint64(len(w.val))), meta: metaBig})
 }
 
 // join reads the pieces of a head.
@@ -73,8 +73,8 @@ func (p *pin) join(key, head []byte) ([]byte, error) {
 
 // stalePieces yields deletions of the pieces that key has now and will not have under a value of size bytes.
 func (p *pin) stalePieces(key []byte, size int, yield func(write) bool) (bool, error) {
-	head, big, err := p.v.get(key)
-	if err != nil || !big {
+	head, meta, err := p.v.get(key)
+	if err != nil || meta != metaBig {
 		return true, err
 	}
 	old, n := binary.Uvarint(head)

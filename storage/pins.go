@@ -30,7 +30,9 @@ type pins struct {
 	eng    engine
 	clock  Clock
 	maxAge time.Duration
-	cur    atomic.Pointer[pin] // newest committed; the store holds one reference
+	cur    atomic.Pointer[pin]        // newest committed; the store holds one reference
+	index  atomic.Pointer[blockIndex] // nil: no object has blocks
+	cache  blockCache
 
 	mu     sync.Mutex
 	all    []*pin  // every pin with references
@@ -159,14 +161,16 @@ func (p *pin) check() error {
 	return nil
 }
 
-// get reads a full key; nil: absent.
+func readError(err error) error { return fmt.Errorf("read state: %w", err) }
+
+// get reads a full key; nil: absent. Rows of objects are read by row.
 func (p *pin) get(key []byte) ([]byte, error) {
-	val, big, err := p.v.get(key)
-	if err == nil && big {
+	val, meta, err := p.v.get(key)
+	if err == nil && meta == metaBig {
 		val, err = p.join(key, val)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
+		return nil, readError(err)
 	}
 	return val, p.check()
 }

@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -20,6 +22,9 @@ import (
 // others are NULL, and they never leave it. Invariant: of a key's committed
 // value and its values in the overlay's layers above that view, the newest is
 // the row's. A layer is dropped when no cursor's view is below its epoch.
+//
+// A shared one (Store.SharedRows) keeps no overlay of its own: its layers are those
+// that the upstream's own tables sealed.
 type ReplicatedStateTable struct {
 	s      *Store
 	codec  *Codec
@@ -32,18 +37,21 @@ type ReplicatedStateTable struct {
 	open      *layer
 	sealed    []run // oldest first
 	cursors   []*Cursor
-	gen       int   // counts changes of the set of layers
-	accounted int64 // in the store's count of dirty bytes
+	gen       int     // counts changes of the set of layers
+	accounted int64   // in the store's count of dirty bytes
+	shared    *follow // nil: the overlay is fed by WriteChunk
 
 	kbuf, vbuf []byte
 }
 
 // A run is a sealed layer, in memory or spilled.
 type run struct {
-	epoch Epoch
+	epoch Epoch  // unsealed: cut off from the open layer, before its epoch ended
 	l     *layer // nil: spilled
 	f     *spill
 }
+
+const unsealed Epoch = math.MaxUint64
 
 func (r run) source() source {
 	if r.l != nil {
@@ -55,6 +63,10 @@ func (r run) source() source {
 // Replica opens a replica of the upstream object, for some of its vnodes. cols
 // are the columns it carries; all key columns must be among them.
 func (s *Store) Replica(upstream Desc, vnodes VnodeSet, cols []int) *ReplicatedStateTable {
+	return s.replica(upstream, vnodes, cols)
+}
+
+func (s *Store) replica(upstream Desc, vnodes VnodeSet, cols []int) *ReplicatedStateTable {
 	for _, k := range upstream.Key {
 		if !slices.Contains(cols, k) {
 			panic(fmt.Sprintf("storage: replica of %s does not carry key column %d", upstream.label(), k))
@@ -71,8 +83,13 @@ func (r *ReplicatedStateTable) Codec() *Codec { return r.codec }
 // Vnodes returns the vnodes that the replica is for.
 func (r *ReplicatedStateTable) Vnodes() VnodeSet { return r.vnodes }
 
-// WriteChunk applies changes of the upstream; c's columns are the carried ones, in their order.
+// WriteChunk applies changes of the upstream; c's columns are the carried ones, in
+// their order. The error is of a row that is not for the replica, or of spilling to
+// disk. A shared replica has the changes already.
 func (r *ReplicatedStateTable) WriteChunk(c *chunk.Chunk) error {
+	if r.shared != nil {
+		return nil
+	}
 	for j, col := range r.cols {
 		r.full[col] = c.Cols[j]
 	}
@@ -95,23 +112,100 @@ func (r *ReplicatedStateTable) WriteChunk(c *chunk.Chunk) error {
 		r.vbuf = r.codec.AppendValue(r.vbuf[:0], r.full, i)
 		r.open.put(at, found, r.kbuf, h, r.vbuf, false)
 	}
+	var err error
+	if budget := r.s.o.replicaBudget(); r.s.o.Engine == "badger" && (r.open.bytes > budget/2 || r.memory() > budget) {
+		if r.open.bytes > budget/2 {
+			r.cut(unsealed)
+		}
+		err = r.spill()
+	}
 	r.account()
-	return nil
+	return err
+}
+
+// cut makes the open layer a sealed one.
+func (r *ReplicatedStateTable) cut(e Epoch) {
+	if len(r.open.ents) == 0 {
+		return
+	}
+	r.open.seal(e)
+	r.sealed = append(r.sealed, run{epoch: e, l: r.open})
+	r.open = newLayer(min(len(r.open.ents)/2, 1<<16))
+	r.gen++
 }
 
 // Seal ends epoch e of the overlay, and drops the layers that are not needed any
-// more. The error is of spilling to disk.
+// more. A shared replica shows the upstream as it was at the end of e from here on:
+// all of the upstream's tables must have ended it. The error is of spilling to disk.
 func (r *ReplicatedStateTable) Seal(e Epoch) error {
-	if len(r.open.ents) > 0 {
-		r.open.seal(e)
-		r.sealed = append(r.sealed, run{epoch: e, l: r.open})
-		r.open = newLayer(min(len(r.open.ents)/2, 1<<16))
-		r.gen++
+	if r.shared != nil {
+		r.takeShared(e)
+		r.account()
+		return nil
+	}
+	r.cut(e)
+	for i := range r.sealed {
+		if r.sealed[i].epoch == unsealed {
+			r.sealed[i].epoch = e
+		}
 	}
 	r.prune()
 	err := r.spill()
 	r.account()
 	return err
+}
+
+// A follow is given the layers that an object's tables seal.
+type follow struct {
+	id  uint32
+	got []*layer // guarded by Store.mu
+}
+
+// SharedRows opens a replica that reads the layers which the upstream's own tables
+// sealed and the store has not committed, and copies nothing: WriteChunk does nothing,
+// and rows are as of the last epoch that Seal was called for. It needs the upstream in
+// this process, and barriers that reach the reader after all of the upstream's tables;
+// the parts in which these own the vnodes do not matter. Close ends it.
+func (s *Store) SharedRows(upstream Desc, vnodes VnodeSet, cols []int) *ReplicatedStateTable {
+	r := s.replica(upstream, vnodes, cols)
+	r.shared = &follow{id: upstream.ID}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, layers := range [][]sealedLayer{s.flying, s.sealed} {
+		for _, l := range layers {
+			if l.d.ID == upstream.ID {
+				r.shared.got = append(r.shared.got, l.l)
+			}
+		}
+	}
+	s.follows = append(s.follows, r.shared)
+	return r
+}
+
+// takeShared makes the upstream's layers up to e part of the overlay.
+func (r *ReplicatedStateTable) takeShared(e Epoch) {
+	r.s.mu.Lock()
+	n := len(r.sealed)
+	r.shared.got = slices.DeleteFunc(r.shared.got, func(l *layer) bool {
+		if l.epoch > e {
+			return false
+		}
+		r.sealed = append(r.sealed, run{epoch: l.epoch, l: l})
+		return true
+	})
+	r.s.mu.Unlock()
+	if len(r.sealed) > n {
+		// Layers of one epoch have no key in common.
+		slices.SortStableFunc(r.sealed, func(a, b run) int { return cmp.Compare(a.epoch, b.epoch) })
+		r.gen++
+	}
+	r.prune()
+	if r.memory() > r.s.o.replicaBudget() {
+		for _, c := range r.cursors {
+			c.Refresh()
+		}
+		r.prune()
+	}
 }
 
 func (r *ReplicatedStateTable) prune() {
@@ -160,10 +254,13 @@ func (r *ReplicatedStateTable) spill() error {
 	return nil
 }
 
+// memory is what the overlay holds and nobody else: an upstream's layers count
+// from when the store itself has let them go.
 func (r *ReplicatedStateTable) memory() int64 {
 	n := r.open.bytes
+	low := r.s.Committed()
 	for _, x := range r.sealed {
-		if x.l != nil {
+		if x.l != nil && (r.shared == nil || x.epoch <= low) {
 			n += x.l.bytes
 		}
 	}
@@ -186,6 +283,13 @@ func (r *ReplicatedStateTable) Close() {
 	}
 	r.sealed, r.open = nil, newLayer(0)
 	r.account()
+	if r.shared != nil {
+		r.s.mu.Lock()
+		defer r.s.mu.Unlock()
+		if i := slices.Index(r.s.follows, r.shared); i >= 0 {
+			r.s.follows = slices.Delete(r.s.follows, i, i+1)
+		}
+	}
 }
 
 // Decode appends a row's carried columns to into, in the order they were given.
@@ -225,7 +329,7 @@ type Cursor struct {
 // vnode's start. Seek takes the same cursor to another vnode.
 func (r *ReplicatedStateTable) OpenScan(vnode uint16, after []byte) *Cursor {
 	p := r.s.pins.latest()
-	c := &Cursor{r: r, m: &merge{pin: p, base: p.v.cursor(r.prefix), prefix: r.prefix, track: true}}
+	c := &Cursor{r: r, m: &merge{pin: p, base: p.cursor(r.prefix), prefix: r.prefix, track: true}}
 	r.cursors = append(r.cursors, c)
 	c.sources()
 	c.Seek(vnode, after)
@@ -297,7 +401,7 @@ func (c *Cursor) Refresh() {
 	m.base.close()
 	m.pin.release()
 	m.pin = r.s.pins.latest()
-	m.base = m.pin.v.cursor(r.prefix)
+	m.base = m.pin.cursor(r.prefix)
 	m.vnodeSeen, m.live = -1, false
 	c.sources()
 	m.reseek()

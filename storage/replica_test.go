@@ -2,7 +2,9 @@ package storage
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,12 +18,13 @@ func TestReplica(t *testing.T) {
 	for _, c := range []struct {
 		engine string
 		budget int64
-	}{{"memory", 0}, {"badger", 0}, {"badger", 1}} {
-		t.Run(fmt.Sprint(c.engine, c.budget), func(t *testing.T) {
+		shared bool // rows are as of the last seal
+	}{{"memory", 0, false}, {"badger", 0, false}, {"badger", 1, false}, {"memory", 0, true}, {"badger", 0, true}} {
+		t.Run(fmt.Sprint(c.engine, c.budget, c.shared), func(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 3))
-			o := Options{Reserve: 1}
+			o := Options{Reserve: 1, packRows: 3, packBytes: 300}
 			if c.engine == "badger" {
 				o.Dir = filepath.Join(t.TempDir(), "d")
 			}
@@ -33,8 +36,21 @@ func TestReplica(t *testing.T) {
 			d := Desc{ID: 9, Name: "up", Tag: TagRows, Vnodes: 3, Key: []int{1}, Dist: []int{1},
 				Schema: types.Schema{{Type: types.Text}, {Type: types.Int4}, {Type: types.Int8}}}
 			up := s.Table(d, Full(3))
+			// The upstream's actors own other vnodes than the replica is for as one.
+			ups := []*StateTable{up}
 			rep := s.Replica(d, Full(3), []int{2, 1})
 			rows := map[int64]int64{} // key → value of column 2
+			seen := rows              // what the replica shows
+			if c.shared {
+				rep.Close()
+				a, b := NewVnodeSet(3), NewVnodeSet(3)
+				a.Add(0)
+				a.Add(2)
+				b.Add(1)
+				ups = []*StateTable{s.Table(d, a), s.Table(d, b)}
+				rep = s.SharedRows(d, Full(3), []int{2, 1})
+				seen = map[int64]int64{}
+			}
 			e := s.Committed()
 			var pending []Epoch
 			cur := make([]*Cursor, 3)
@@ -57,8 +73,26 @@ func TestReplica(t *testing.T) {
 					b.AppendRow(chunk.Insert, row(rows[k]))
 				}
 				ch := b.Take()
-				if err := up.WriteChunk(ch); err != nil {
-					t.Fatal(err)
+				for _, up := range ups {
+					part := ch
+					if c.shared {
+						var sel []int
+						for i, v := range up.Codec().Vnodes(ch.Cols, ch.Len()) {
+							if up.Vnodes().Has(v) {
+								sel = append(sel, i)
+							}
+						}
+						part = &chunk.Chunk{N: len(sel), Ops: make([]chunk.Op, len(sel))}
+						for j, i := range sel {
+							part.Ops[j] = ch.Op(i)
+						}
+						for _, col := range ch.Cols {
+							part.Cols = append(part.Cols, col.Gather(sel))
+						}
+					}
+					if err := up.WriteChunk(part); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if err := rep.WriteChunk(ch.Project([]int{2, 1})); err != nil {
 					t.Fatal(err)
@@ -84,7 +118,7 @@ func TestReplica(t *testing.T) {
 				// The next key by the model.
 				var want []byte
 				var wantVal int64
-				for k, val := range rows {
+				for k, val := range seen {
 					cols := []chunk.Column{nil, chunk.Repeat(types.Int4, types.NewInt(k), 1), chunk.Repeat(types.Int8, types.NewInt(val), 1)}
 					key := codec.AppendKey(nil, cols, 0)
 					if int(VnodeOf(key)) == v && (pos[v] == nil || string(key) > string(pos[v])) && (want == nil || string(key) < string(want)) {
@@ -118,8 +152,23 @@ func TestReplica(t *testing.T) {
 					change()
 				case n < 3:
 					e++
-					if err := up.Commit(e); err != nil {
-						t.Fatal(err)
+					for _, up := range ups {
+						if err := up.Commit(e); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if c.shared {
+						if r.IntN(8) == 0 { // opened in the middle, with layers under way
+							for i := range cur {
+								if cur[i] != nil {
+									cur[i].Close()
+									cur[i] = nil
+								}
+							}
+							rep.Close()
+							rep = s.SharedRows(d, Full(3), []int{2, 1})
+						}
+						seen = maps.Clone(rows)
 					}
 					if c.budget > 0 { // nothing fits
 						for _, x := range rep.sealed {
@@ -163,6 +212,115 @@ func TestReplica(t *testing.T) {
 				t.Errorf("%d views pinned at the end", n)
 			}
 			rep.Close()
+			if len(s.follows) != 0 {
+				t.Error("a closed replica is still told of layers")
+			}
 		})
+	}
+}
+
+// A burst far above the budget, all of it above the cursor's position and within few
+// epochs, takes no more memory than the budget and what one chunk needs.
+func TestReplicaBurst(t *testing.T) {
+	n := 2_000_000
+	if testing.Short() {
+		n = 400_000
+	}
+	dir := t.TempDir()
+	s := mustOpen(t, Options{Dir: dir, Reserve: 1})
+	defer s.Close()
+	rep := s.Replica(flights, Full(64), []int{0, 1, 4})
+	cur := rep.OpenScan(0, nil)
+	e, most := Epoch(0), int64(0)
+	const size = 4000
+	for at := 0; at < n; at += size {
+		if err := rep.WriteChunk(flightChunk(at, size, false).Project([]int{0, 1, 4})); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, int64(rep.DirtyBytes()))
+		if s.DirtyBytes() != int64(rep.DirtyBytes()) {
+			t.Fatalf("%d dirty bytes, the replica has %d", s.DirtyBytes(), rep.DirtyBytes())
+		}
+		if at%(n/4) == 0 {
+			e++
+			if err := rep.Seal(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	e++
+	if err := rep.Seal(e); err != nil {
+		t.Fatal(err)
+	}
+	if budget := s.o.replicaBudget(); most > budget+2<<20 {
+		t.Errorf("%d bytes held, the budget is %d", most, budget)
+	}
+	rows, spilled := 0, 0
+	for _, x := range rep.sealed {
+		if x.f != nil {
+			spilled++
+		}
+	}
+	if spilled == 0 {
+		t.Error("nothing spilled")
+	}
+	last := int64(-1)
+	into := []chunk.Column{chunk.New(types.Int8, 0), chunk.New(types.Timestamp, 0), chunk.New(types.Int4, 0)}
+	for v := range 64 {
+		cur.Seek(uint16(v), nil)
+		last = -1
+		for {
+			kv, ok, err := cur.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			if rows%1000 == 0 {
+				if err := rep.Decode(kv.Key, kv.Val, into); err != nil {
+					t.Fatal(err)
+				}
+				ids := chunk.Of[int64](into[0]).Data
+				if id := ids[len(ids)-1]; id <= last {
+					t.Fatalf("row %d after %d", id, last)
+				} else {
+					last = id
+				}
+			}
+			rows++
+		}
+	}
+	if rows != n {
+		t.Errorf("%d rows of %d", rows, n)
+	}
+	t.Logf("%d bytes held at most, %d layers spilled", most, spilled)
+	// The layers go as their epochs commit.
+	s.Stage(e, TagOffsets, []byte("x"), []byte("y"))
+	if err := s.Commit(e); err != nil {
+		t.Fatal(err)
+	}
+	cur.Refresh()
+	if err := rep.Seal(e + 1); err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.sealed) != 0 || rep.DirtyBytes() > 1<<10 {
+		t.Errorf("%d layers and %d bytes are left after their epochs committed", len(rep.sealed), rep.DirtyBytes())
+	}
+	cur.Close()
+	rep.Close()
+	if s.DirtyBytes() != 0 {
+		t.Errorf("%d dirty bytes at the end", s.DirtyBytes())
+	}
+	// A file whose name a kill left behind goes at the next start.
+	s.Close()
+	left := filepath.Join(dir, spillDir, "layer1")
+	if err := os.WriteFile(left, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, Options{Dir: dir, Reserve: 1})
+	defer s.Close()
+	if files, err := os.ReadDir(filepath.Join(dir, spillDir)); err != nil || len(files) > 0 {
+		t.Errorf("%d files are left: %v", len(files), err)
 	}
 }

@@ -37,7 +37,7 @@ func (s *Snapshot) Close() { s.p.release() }
 
 // Get returns the value of a raw key; nil: absent.
 func (s *Snapshot) Get(d Desc, key []byte) ([]byte, error) {
-	return s.p.get(append(objectPrefix(d.Tag, d.ID), key...))
+	return s.p.row(append(objectPrefix(d.Tag, d.ID), key...))
 }
 
 // GetMany looks raw keys up in key order and calls each once a key with its index and value; nil: absent.
@@ -45,7 +45,7 @@ func (s *Snapshot) GetMany(d Desc, keys [][]byte, each func(i int, val []byte)) 
 	buf := objectPrefix(d.Tag, d.ID)
 	for _, i := range keyOrder(keys) {
 		buf = append(buf[:prefixLen], keys[i]...)
-		val, err := s.p.get(buf)
+		val, err := s.p.row(buf)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,20 @@ func (s *Snapshot) ScanChunks(d Desc, cols []int, from, to []byte, size int) ite
 				yield(nil, err)
 				return
 			}
-			if n++; n == size {
+			n++
+			if c.blocks != nil && n < size {
+				k := c.blocks.run(size-n, c.end)
+				if err := dec.decodeRun(&c.blocks.data, c.blocks.at+1, k, into); err != nil {
+					yield(nil, err)
+					return
+				}
+				c.blocks.pass(k)
+				n += k
+			}
+			if n == size {
+				if c.err = c.p.check(); c.err != nil {
+					break
+				}
 				if !yield(&chunk.Chunk{Cols: into, N: n}, nil) {
 					return
 				}
@@ -143,7 +156,13 @@ func (s *Snapshot) count(d Desc, from, to []byte, size int) iter.Seq2[*chunk.Chu
 		n, rows := 0, int64(0)
 		for c.next() {
 			rows++
-			if n++; n == size {
+			n++
+			if c.blocks != nil && n < size {
+				k := c.blocks.run(size-n, c.end)
+				c.blocks.pass(k)
+				n, rows = n+k, rows+int64(k)
+			}
+			if n == size {
 				if !yield(&chunk.Chunk{N: n}, nil) {
 					return
 				}
@@ -181,8 +200,9 @@ func (s *Snapshot) digest(id uint32) (d digest, exact, trusted bool, err error) 
 type plainScan struct {
 	p        *pin
 	c        cursor
-	full     []byte // where it starts
-	end      []byte // full key, exclusive; nil: none
+	blocks   *blockCursor // c, where the object has blocks; nil: it has none
+	full     []byte       // where it starts
+	end      []byte       // full key, exclusive; nil: none
 	started  bool
 	keysOnly bool // values are not read
 	key, val []byte
@@ -196,7 +216,8 @@ func (s *Snapshot) scan(d Desc, from, to []byte) *plainScan {
 		x.end = append(objectPrefix(d.Tag, d.ID), to...)
 		n = sharedPrefix(from, to)
 	}
-	x.c = s.p.v.cursor(x.full[:prefixLen+n])
+	x.c = s.p.cursor(x.full[:prefixLen+n])
+	x.blocks, _ = x.c.(*blockCursor)
 	return x
 }
 
@@ -224,8 +245,8 @@ func (x *plainScan) next() bool {
 		x.key, x.err = k[prefixLen:], x.p.check()
 		return x.err == nil
 	}
-	val, big := x.c.val()
-	if big {
+	val, meta := x.c.val()
+	if meta == metaBig {
 		if val, x.err = x.p.join(k, val); x.err != nil {
 			return false
 		}

@@ -54,6 +54,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	sealed  []sealedLayer
+	flying  []sealedLayer // those that the commit under way has taken
+	follows []*follow     // who is given what is sealed
 	staged  []staged
 	digests map[uint32]digest
 	dropped map[uint32]bool
@@ -109,7 +111,7 @@ func (s *Store) open() error {
 	default:
 		return sqlerr.New(sqlerr.InvalidParameter, "storage engine %q is not known", s.o.Engine).WithHint("Engines are badger and memory.")
 	}
-	s.pins = pins{eng: s.eng, clock: s.o.Clock, maxAge: s.o.MaxPinAge}
+	s.pins.eng, s.pins.clock, s.pins.maxAge, s.pins.cache.limit = s.eng, s.o.Clock, s.o.MaxPinAge, s.o.blockCache()
 	if err := s.recover(found); err != nil {
 		return err
 	}
@@ -220,7 +222,10 @@ func (s *Store) recover(ratchet mark) error {
 	if err := s.loadDigests(); err != nil {
 		return err
 	}
-	return s.finishDrops()
+	if err := s.finishDrops(); err != nil {
+		return err
+	}
+	return s.loadBlocks()
 }
 
 // compare holds marker and ratchet against each other.
@@ -390,9 +395,9 @@ func (p *pin) scanTag(tag byte, prefix []byte) iter.Seq2[KV, error] {
 		c := p.v.cursor(from)
 		defer c.close()
 		for ok := c.seek(from); ok; ok = c.next() {
-			val, big := c.val()
+			val, meta := c.val()
 			err := c.err()
-			if err == nil && big {
+			if err == nil && meta == metaBig {
 				val, err = p.join(c.key(), val)
 			}
 			if err == nil {
@@ -416,6 +421,11 @@ func (s *Store) seal(d Desc, l *layer, dirty int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = append(s.sealed, sealedLayer{d, l, dirty})
+	for _, f := range s.follows {
+		if f.id == d.ID {
+			f.got = append(f.got, l)
+		}
+	}
 }
 
 // idleFor is how long ago the last commit was.

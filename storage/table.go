@@ -218,7 +218,7 @@ func (t *StateTable) get(p *pin, key []byte) ([]byte, error) {
 	}
 	t.misses++
 	t.fbuf = append(append(t.fbuf[:0], t.prefix...), key...)
-	return p.get(t.fbuf)
+	return p.row(t.fbuf)
 }
 
 // GetMany looks all keys up and calls each once a key with its index and value
@@ -285,7 +285,7 @@ func (t *StateTable) takeCursor(p *pin) cursor {
 	if c != nil {
 		c.close()
 	}
-	return p.v.cursor(t.prefix)
+	return p.cursor(t.prefix)
 }
 
 // giveBack ends a scan and keeps its cursor for the next one.

@@ -14,6 +14,10 @@ type Actor struct {
 	ID   ActorID
 	Exec Executor
 	Out  []*Dispatcher
+	// Later are added to Out after the first barrier: an actor that takes over from
+	// another one begins with the barrier that was the other's last, which its
+	// receivers have from there. nil: none, and it takes over from nobody.
+	Later []*Dispatcher
 	// Collect is told of each barrier once all state before it is sealed and it has been passed on.
 	Collect func(ActorID, *Barrier)
 }
@@ -52,6 +56,9 @@ func (a *Actor) send(m Message) error {
 	if m.Barrier != nil && m.Barrier.Mutation != nil {
 		a.Out = append(a.Out, m.Barrier.Mutation.Add[a.ID]...)
 	}
+	if a.Later != nil && m.Chunk != nil {
+		return fmt.Errorf("actor %d has rows before its first barrier", a.ID)
+	}
 	for i := 0; i < len(a.Out); {
 		err := a.Out[i].Send(m)
 		if errors.Is(err, ErrGone) {
@@ -69,6 +76,9 @@ func (a *Actor) send(m Message) error {
 	}
 	if mu := b.Mutation; mu != nil && len(mu.Remove) > 0 {
 		a.Out = slices.DeleteFunc(slices.Clone(a.Out), func(d *Dispatcher) bool { return mu.Remove[d] })
+	}
+	if a.Later != nil {
+		a.Out, a.Later = slices.Concat(a.Out, a.Later), nil
 	}
 	a.Collect(a.ID, b)
 	if b.Mutation != nil && b.Mutation.Stop[a.ID] {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -18,22 +19,35 @@ const inboxRows = 16 << 10
 //  1. Messages of one channel are received in the order they were sent.
 //  2. A barrier is received once, after everything that any channel sent before it.
 //  3. A barrier never waits for room.
+//  4. A reserved channel is neither listened to nor waited for until a barrier's
+//     mutation opens it; from then on it is like any other. What was sent into it
+//     before is received after that barrier.
 type Inbox struct {
 	mu    sync.Mutex
 	ready sync.Cond // something can be received
 	room  sync.Cond // something can be sent
 	chans []channel
+	live  int // open channels
 	held  int
 	next  int // the channel to look at first, for fairness
 	err   error
 }
 
 type channel struct {
+	state channelState
 	port  int
 	queue []Message
 	rows  int
 	held  bool
 }
+
+type channelState uint8
+
+const (
+	chanFree     channelState = iota // has no sender; its number may be given to a new one
+	chanReserved                     // its sender has yet to begin
+	chanOpen
+)
 
 // NewInbox makes an inbox without senders.
 func NewInbox() *Inbox {
@@ -47,7 +61,47 @@ func NewInbox() *Inbox {
 func (in *Inbox) Open(port int) int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.chans = append(in.chans, channel{port: port})
+	in.live++
+	return in.add(channel{state: chanOpen, port: port})
+}
+
+// Reserve adds a sender that takes over from others at a barrier, whose mutation
+// opens its channel. It may be called while the inbox is in use.
+func (in *Inbox) Reserve(port int) int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.add(channel{state: chanReserved, port: port})
+}
+
+// Release takes back a reserved channel whose sender will never begin.
+func (in *Inbox) Release(c int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.chans[c].state == chanReserved {
+		in.chans[c] = channel{}
+	}
+}
+
+// Senders is how many channels have a sender, those that have yet to begin included.
+func (in *Inbox) Senders() (n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range in.chans {
+		if in.chans[i].state != chanFree {
+			n++
+		}
+	}
+	return n
+}
+
+func (in *Inbox) add(c channel) int {
+	for i := range in.chans {
+		if in.chans[i].state == chanFree {
+			in.chans[i] = c
+			return i
+		}
+	}
+	in.chans = append(in.chans, c)
 	return len(in.chans) - 1
 }
 
@@ -130,7 +184,7 @@ func (in *Inbox) WaitUntil(ready func() bool) {
 
 func (in *Inbox) receivable() bool {
 	for i := range in.chans {
-		if c := &in.chans[i]; !c.held && len(c.queue) > 0 {
+		if c := &in.chans[i]; c.state == chanOpen && !c.held && len(c.queue) > 0 {
 			return true
 		}
 	}
@@ -146,7 +200,7 @@ func (in *Inbox) pop() (int, Message, bool) {
 			in.next = 0
 		}
 		c := &in.chans[i]
-		for !c.held && len(c.queue) > 0 {
+		for c.state == chanOpen && !c.held && len(c.queue) > 0 {
 			m := c.queue[0]
 			c.queue[0] = Message{}
 			if c.queue = c.queue[1:]; len(c.queue) == 0 {
@@ -160,16 +214,37 @@ func (in *Inbox) pop() (int, Message, bool) {
 				return c.port, m, true
 			}
 			c.held = true
-			if in.held++; in.held == len(in.chans) {
+			if in.held++; in.held == in.live {
 				for j := range in.chans {
 					in.chans[j].held = false
 				}
 				in.held = 0
+				if mu := m.Barrier.Mutation; mu != nil {
+					in.change(mu.Switch[in])
+				}
 				return -1, m, true
 			}
 		}
 	}
 	return 0, Message{}, false
+}
+
+// change puts senders in the place of others, between two epochs.
+func (in *Inbox) change(s Switch) {
+	for _, c := range s.Close {
+		if len(in.chans[c].queue) > 0 {
+			panic(fmt.Sprintf("channel %d of an inbox has %d messages behind its last barrier", c, len(in.chans[c].queue)))
+		}
+		in.chans[c] = channel{}
+		in.live--
+	}
+	for _, c := range s.Open {
+		if in.chans[c].state != chanReserved {
+			panic(fmt.Sprintf("channel %d of an inbox is opened and not reserved", c))
+		}
+		in.chans[c].state = chanOpen
+		in.live++
+	}
 }
 
 // Run makes an Inbox the first executor of an actor: it merges all its ports.

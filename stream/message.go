@@ -51,10 +51,15 @@ type Mutation struct {
 	Stop          map[ActorID]bool          // these actors end after this barrier
 	Add           map[ActorID][]*Dispatcher // these actors send to new receivers, beginning with this very barrier
 	Remove        map[*Dispatcher]bool      // these get this barrier as their last message
+	Switch        map[*Inbox]Switch         // these inboxes have other senders from here on
 	Throttle      map[catalog.ID]int64      // new backfill rate limit of all scans and locality providers of a job
 	StartBackfill map[FragmentKey]bool      // these locality providers and waiting scans may deliver now
 	Pause, Resume bool                      // all backfills of the database
 }
+
+// A Switch is how an inbox changes its senders with a barrier: Close have it as
+// their last message, Open, which were reserved, are listened to after it.
+type Switch struct{ Open, Close []int }
 
 // A Watermark promises that no later row has a smaller value in column Col.
 type Watermark struct {

@@ -7,6 +7,9 @@ import "sync/atomic"
 type Progress struct {
 	Done  atomic.Int64 // rows delivered, counted over restarts
 	Total atomic.Int64 // rows there are to deliver, as counted by the store when last looked at
+	// Through are the actors that have nothing left to deliver. An actor counts here
+	// before it counts as Finished, which it does when that is committed.
+	Through atomic.Int32
 	// Finished actors of the fragment; Actors is set before they start.
 	Finished atomic.Int32
 	Actors   int32
@@ -19,13 +22,14 @@ type Progress struct {
 type Phase int32
 
 const (
-	PhaseWait   Phase = iota // for other fragments
-	PhaseBuffer              // a locality provider fills its buffer
-	PhaseScan                // an arrangement backfill reads its upstream
-	PhaseDrain               // a locality provider delivers its buffer
+	PhaseWait    Phase = iota // for other fragments
+	PhaseBuffer               // a locality provider fills its buffer
+	PhaseScan                 // an arrangement backfill reads its upstream
+	PhaseDrain                // a locality provider delivers its buffer
+	PhaseCatchUp              // all is delivered, and the end not yet committed
 	PhaseDone
 )
 
 func (p Phase) String() string {
-	return [...]string{"wait", "buffer", "scan", "drain", "done"}[p]
+	return [...]string{"wait", "buffer", "scan", "drain", "catch up", "done"}[p]
 }

@@ -1,11 +1,17 @@
 package stream
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // A Pace is how much backfills may do between two barriers, so that what runs
 // beside them stays fresh. Whoever watches the latency of barriers sets it; every scan and
 // locality provider keeps to it. A nil Pace sets no limit.
-type Pace struct{ rows atomic.Int64 }
+type Pace struct {
+	rows atomic.Int64
+	gap  atomic.Int64 // ns
+}
 
 // Limit is the most rows that one actor may deliver between two barriers; 0: no limit.
 func (p *Pace) Limit() int {
@@ -17,6 +23,19 @@ func (p *Pace) Limit() int {
 
 // SetLimit changes Limit; it counts from the next chunk on.
 func (p *Pace) SetLimit(rows int) { p.rows.Store(int64(rows)) }
+
+// Gap is how long an actor must leave between two turns of its scan, where even the least
+// Limit is too much; 0: not at all. While there is a Limit, who delivers should also yield the
+// processor (runtime.Gosched) after each chunk: others wait for it.
+func (p *Pace) Gap() time.Duration {
+	if p == nil {
+		return 0
+	}
+	return time.Duration(p.gap.Load())
+}
+
+// SetGap changes Gap.
+func (p *Pace) SetGap(d time.Duration) { p.gap.Store(int64(d)) }
 
 // A Tuning is what can be changed while jobs run and needs no barrier.
 type Tuning struct {

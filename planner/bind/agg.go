@@ -10,11 +10,12 @@ import (
 )
 
 // project builds the plan up to the projection of all targets: FROM, WHERE,
-// grouping, HAVING, set-returning functions, select list.
+// grouping, HAVING, window functions, set-returning functions, select list.
 func (q *selection) project() (plan.Node, error) {
 	node := q.b.filter(q.scope.from.node, q.where)
 	lower := func(e expr.Expr) (expr.Expr, error) { return e, nil }
-	grouped := len(q.stmt.GroupClause) > 0 || q.having != nil || len(q.calls.aggs) > 0
+	wins := &windowing{q.calls.wins, q.calls.windows}
+	grouped := len(q.stmt.GroupClause) > 0 || q.having != nil || len(q.calls.aggs) > 0 || len(q.calls.groupings) > 0
 	xs := make([]expr.Expr, len(q.targets))
 	names := make([]string, len(q.targets))
 	for i, t := range q.targets {
@@ -25,7 +26,10 @@ func (q *selection) project() (plan.Node, error) {
 		if node, err = q.groupedSets(node, xs); err != nil {
 			return nil, err
 		}
-		g := &grouping{q: q, keys: slices.Clone(q.groups)}
+		g := &grouping{q: q, keys: slices.Clone(q.groups), grouped: len(q.groups)}
+		if q.sets != nil {
+			g.keys = append(g.keys, &expr.ColRef{Index: -1, Typ: types.Int8, Name: setColumn})
+		}
 		g.findKeyed()
 		// All that stands above the aggregation is lowered first: it may add grouping columns.
 		for i, x := range xs {
@@ -33,11 +37,21 @@ func (q *selection) project() (plan.Node, error) {
 				return nil, err
 			}
 		}
+		for _, c := range q.calls.aggs {
+			for _, x := range c.check {
+				if _, err := g.lower(x); err != nil {
+					return nil, sqlerr.From(err).WithDetail("Direct arguments of an ordered-set aggregate must use only grouped columns.")
+				}
+			}
+		}
 		having := q.having
 		if having != nil {
 			if having, err = g.lower(having); err != nil {
 				return nil, err
 			}
+		}
+		if wins, err = wins.lowerTo(g.lower); err != nil {
+			return nil, err
 		}
 		args := make([][]expr.Expr, len(q.calls.sets))
 		for i, s := range q.calls.sets {
@@ -55,12 +69,30 @@ func (q *selection) project() (plan.Node, error) {
 		if having != nil {
 			node = &plan.Filter{Input: node, Cond: g.place(having)}
 		}
+		if wins, err = wins.lowerTo(func(e expr.Expr) (expr.Expr, error) { return g.place(e), nil }); err != nil {
+			return nil, err
+		}
 		for i, s := range q.calls.sets {
 			s.args = args[i]
 			for j := range s.args {
 				s.args[j] = g.place(s.args[j])
 			}
 			q.calls.sets[i] = s
+		}
+	}
+	if len(wins.calls) > 0 {
+		var where []int
+		node, where = wins.over(node)
+		place := func(e expr.Expr) expr.Expr {
+			return placeMarks(e, winMark, setMark, func(i int) int { return where[i] })
+		}
+		for i := range xs {
+			xs[i] = place(xs[i])
+		}
+		for _, s := range q.calls.sets {
+			for j := range s.args {
+				s.args[j] = place(s.args[j])
+			}
 		}
 	}
 	if len(q.calls.sets) > 0 {
@@ -70,12 +102,7 @@ func (q *selection) project() (plan.Node, error) {
 		}
 		node = n
 		for i := range xs {
-			xs[i] = mapCols(xs[i], func(c *expr.ColRef) expr.Expr {
-				if c.Index >= setMark {
-					return &expr.ColRef{Index: where[c.Index-setMark], Typ: c.Typ, Name: c.Name}
-				}
-				return c
-			})
+			xs[i] = placeMarks(xs[i], setMark, 2*setMark, func(i int) int { return where[i] })
 		}
 	}
 	return &plan.Project{Input: node, Exprs: xs, Names: names}, nil
@@ -166,10 +193,13 @@ func (q *selection) groupedSets(node plan.Node, xs []expr.Expr) (plan.Node, erro
 // A grouping moves expressions over the FROM row to the row that aggregation
 // gives: grouping columns, then aggregates.
 type grouping struct {
-	q     *selection
-	keys  []expr.Expr // over the FROM row; functionally dependent columns are added while lowering
-	owner map[int]*table
-	keyed map[*table]bool // the primary key is among the keys
+	q *selection
+	// keys are over the FROM row: what is grouped by, the number of the grouping set
+	// where there are several, and functionally dependent columns, added while lowering.
+	keys    []expr.Expr
+	grouped int // how many keys are what is grouped by
+	owner   map[int]*table
+	keyed   map[*table]bool // the primary key is among the keys
 }
 
 // findKeyed finds the tables whose whole primary key is grouped by: their other columns may be used freely.
@@ -191,7 +221,8 @@ func (g *grouping) findKeyed() {
 		}
 		all := true
 		for _, k := range t.rel.Key[:t.rel.PrimaryKey] {
-			all = all && g.key(at[t.rel.Columns[k.Col].Name]) >= 0
+			i := g.key(at[t.rel.Columns[k.Col].Name])
+			all = all && i >= 0 && !slices.ContainsFunc(g.q.sets, func(s []int) bool { return !slices.Contains(s, i) })
 		}
 		g.keyed[t] = all
 	}
@@ -222,6 +253,15 @@ func (g *grouping) lower(e expr.Expr) (expr.Expr, error) {
 	out := mapExpr(e, func(x expr.Expr) (expr.Expr, bool) {
 		if c, ok := x.(*expr.ColRef); ok && c.Index >= aggMark {
 			return x, true
+		} else if ok && c.Index >= groupMark {
+			v, err := g.groupingValue(g.q.calls.groupings[c.Index-groupMark])
+			if err != nil {
+				if failed == nil {
+					failed = err
+				}
+				return x, true
+			}
+			return v, true
 		}
 		if _, ok := x.(*expr.Const); ok {
 			return x, true
@@ -243,7 +283,7 @@ func (g *grouping) lower(e expr.Expr) (expr.Expr, error) {
 			return x, true
 		case *expr.Subquery:
 			p := mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
-				if r.Level-depth != 1 {
+				if r.Level-depth != 1 || r.Index >= aggMark {
 					return r
 				}
 				k := g.column(r.Index, r.Typ, r.Name)
@@ -275,17 +315,20 @@ func nameOf(e expr.Expr) string {
 
 // place gives the aggregates in a lowered expression their columns, known once all grouping columns are.
 func (g *grouping) place(e expr.Expr) expr.Expr {
-	return mapCols(e, func(c *expr.ColRef) expr.Expr {
-		if c.Index >= aggMark && c.Index < setMark {
-			return &expr.ColRef{Index: len(g.keys) + c.Index - aggMark, Typ: c.Typ, Name: c.Name}
-		}
-		return c
-	})
+	return placeMarks(e, aggMark, winMark, func(i int) int { return len(g.keys) + i })
 }
 
-// aggregate builds the aggregation over node. Keys and arguments that are not
-// columns are computed by a projection below it.
+// aggregate builds the aggregation over node.
 func (g *grouping) aggregate(node plan.Node) plan.Node {
+	if g.q.sets != nil {
+		return g.aggregateSets(node)
+	}
+	return g.build(node, g.keys)
+}
+
+// build makes an aggregation of the collected aggregates by keys. Keys and arguments
+// that are not columns are computed by a projection below it.
+func (g *grouping) build(node plan.Node, keys []expr.Expr) *plan.Agg {
 	var pre []expr.Expr
 	add := func(e expr.Expr) int {
 		for i, p := range pre {
@@ -297,7 +340,7 @@ func (g *grouping) aggregate(node plan.Node) plan.Node {
 		return len(pre) - 1
 	}
 	a := &plan.Agg{}
-	for _, k := range g.keys {
+	for _, k := range keys {
 		a.GroupBy = append(a.GroupBy, add(k))
 	}
 	for _, c := range g.q.calls.aggs {

@@ -123,6 +123,9 @@ func (w *world) view(stmt parser.Statement) (*catalog.Relation, plan.Node, error
 
 func TestBind(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.Contains(path, "judged") {
+			return // TestJudged's
+		}
 		w := newWorld()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
@@ -431,6 +434,27 @@ func node(b *strings.Builder, n plan.Node, depth int) {
 			fmt.Fprintf(b, " %s: %s(%s)", x.Names[i], f.Name, list(x.Args[i]))
 			subs = append(subs, x.Args[i]...)
 		}
+	case *plan.Window:
+		fmt.Fprintf(b, "window partition %v order %v", x.PartitionBy, x.OrderBy)
+		for i, f := range x.Funcs {
+			fmt.Fprintf(b, "\n%s  %s: ", strings.Repeat("  ", depth), x.Names[i])
+			if f.Name != "" {
+				fmt.Fprintf(b, "%s(%s)", f.Name, list(f.Args))
+				subs = append(subs, f.Args...)
+			} else {
+				fmt.Fprintf(b, "agg %s(%s)", f.Agg.Fn.Name, strings.Trim(fmt.Sprint(f.Agg.Args), "[]"))
+				if f.Agg.Filter >= 0 {
+					fmt.Fprintf(b, " filter %d", f.Agg.Filter)
+				}
+			}
+			fmt.Fprintf(b, " %s %s", types.FormatType(f.Typ), printFrame(f.Frame))
+		}
+	case *plan.Expand:
+		fmt.Fprintf(b, "expand %v sets %v", x.Cols, x.Sets)
+	case *plan.Recursive:
+		fmt.Fprintf(b, "recursive %d all=%v %v", x.ID, x.All, typesIn(x.Out))
+	case *plan.WorkTable:
+		fmt.Fprintf(b, "worktable %d", x.ID)
 	default:
 		fmt.Fprintf(b, "%T", n)
 	}
@@ -446,6 +470,26 @@ func node(b *strings.Builder, n plan.Node, depth int) {
 	for _, in := range n.Inputs() {
 		node(b, in, depth+1)
 	}
+}
+
+func typesIn(s types.Schema) []string {
+	out := make([]string, len(s))
+	for i, f := range s {
+		out[i] = types.FormatType(f.Type)
+	}
+	return out
+}
+
+func printFrame(f plan.Frame) string {
+	bound := func(b plan.Bound) string {
+		s := [...]string{"unbounded preceding", "preceding", "current", "following", "unbounded following"}[b.Kind]
+		if b.Offset != nil {
+			s = printExpr(b.Offset) + " " + s
+		}
+		return s
+	}
+	s := [...]string{"range", "rows", "groups"}[f.Mode] + " " + bound(f.Start) + " to " + bound(f.End)
+	return s + [...]string{"", " without current", " without group", " without ties"}[f.Exclude]
 }
 
 // printExpr writes columns as name#index and outer ones as name^level#index.
@@ -528,19 +572,6 @@ func printExpr(e expr.Expr) string {
 		return "(" + s + ")"
 	}
 	return expr.String(e)
-}
-
-// TestNearest: names like the wanted one are hinted at, others are not.
-func TestNearest(t *testing.T) {
-	names := []string{"origin", "dest", "delay_min", "carrier"}
-	for in, want := range map[string]string{"orign": "origin", "dst": "dest", "xyz": "", "o": "", "delay_mn": "delay_min"} {
-		if got := nearest(in, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
-		}
-	}
-	if got := nearest("abx", []string{"aby", "abz"}); got != "" {
-		t.Errorf("two equally near: got %q", got)
-	}
 }
 
 // TestRelations: a statement's relations are reported, a view's own are not.

@@ -4,7 +4,7 @@
 //
 // The one idea: a FROM clause becomes a plan whose output row is numbered from
 // 0, and a scope maps names to those numbers. Scopes form a chain; a name found
-// n scopes out becomes an OuterRef of level n. Aggregates and set-returning
+// n scopes out becomes an OuterRef of level n. Aggregates, window and set-returning
 // functions are collected while the expressions around them are bound over the
 // FROM row, and are moved below those expressions afterwards.
 package bind
@@ -47,10 +47,11 @@ type binder struct {
 	params []types.Type
 	pos    map[expr.Expr]int // where the text of a column reference begins
 	views  []catalog.ID      // being expanded, outermost first
+	works  *int              // how many recursive queries there are, views included
 }
 
 func newBinder(o Options) *binder {
-	b := &binder{o: o, params: slices.Clone(o.ParamTypes), pos: map[expr.Expr]int{}}
+	b := &binder{o: o, params: slices.Clone(o.ParamTypes), pos: map[expr.Expr]int{}, works: new(int)}
 	for i, t := range b.params {
 		if t.OID == types.OIDUnknown {
 			b.params[i] = types.Type{}

@@ -44,7 +44,7 @@ func (b *binder) coerce(x expr.Expr, to types.Type, how expr.CastContext, pos in
 	}
 	if !from.Equal(to) && !expr.CanCast(from, to, how) {
 		if how == explicit {
-			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from), types.FormatType(to)).At(pos)
+			return nil, sqlerr.New(sqlerr.CannotCoerce, "cannot cast type %s to %s", types.FormatType(from.Base()), types.FormatType(to.Base())).At(pos)
 		}
 		return nil, sqlerr.New(sqlerr.DatatypeMismatch, "cannot convert type %s to %s", types.FormatType(from), types.FormatType(to)).At(pos)
 	}
@@ -143,10 +143,6 @@ func (b *binder) typeName(n *ast.TypeName) (types.Type, error) {
 		return types.Type{}, sqlerr.New(sqlerr.UndefinedObject, "a type is missing").At(pos)
 	}
 	name := names[len(names)-1]
-	switch name {
-	case "serial", "serial4", "bigserial", "serial8", "smallserial", "serial2":
-		return types.Type{}, sqlerr.Unsupported("type %s", name).At(pos).WithHint("A table without a primary key gives its rows hidden ids of their own.")
-	}
 	t, ok := types.ByName(name)
 	if len(names) > 1 && names[len(names)-2] != "pg_catalog" {
 		ok = false

@@ -19,7 +19,7 @@ const vnodes = 64
 const rowID = "_row_id"
 
 // creationSchema is the schema that a new relation goes into.
-func (o Options) creationSchema(schema string, pos int) (string, error) {
+func (o Options) creationSchema(schema, name string, pos int) (string, error) {
 	if schema == "" {
 		for _, s := range o.SearchPath {
 			if s != "pg_catalog" && o.Cat.HasSchema(s) {
@@ -30,7 +30,8 @@ func (o Options) creationSchema(schema string, pos int) (string, error) {
 	}
 	switch {
 	case schema == "pg_catalog" || schema == "information_schema" || schema == "rw_catalog":
-		return "", sqlerr.New("42501", "permission denied for schema %s", schema).At(pos)
+		return "", sqlerr.New("42501", `permission denied to create "%s.%s"`, schema, name).At(pos).
+			WithDetail("System catalog modifications are currently disallowed.")
 	case !o.Cat.HasSchema(schema):
 		return "", sqlerr.New(sqlerr.InvalidSchema, `schema "%s" does not exist`, schema).At(pos)
 	}
@@ -150,7 +151,9 @@ type tableBinder struct {
 	keyPos   int
 	checks   []check
 	computed []parser.Generated
-	found    map[string]int // where NULL or NOT NULL was said of a column
+	// identities are the columns declared GENERATED … AS IDENTITY.
+	identities map[string]bool
+	found      map[string]int // where NULL or NOT NULL was said of a column
 }
 
 type columnExprs struct{ Default, Generated *ast.Node }
@@ -167,7 +170,7 @@ func (t *tableBinder) head(stmt parser.Statement, n *ast.RangeVar, o Options) er
 	if n.Relpersistence == "t" {
 		return sqlerr.Unsupported("a temporary table").At(int(n.Location))
 	}
-	schema, err := o.creationSchema(n.Schemaname, int(n.Location))
+	schema, err := o.creationSchema(n.Schemaname, n.Relname, int(n.Location))
 	if err != nil {
 		return err
 	}
@@ -243,7 +246,7 @@ func (t *tableBinder) connector(with []parser.Option, f *parser.Format) error {
 
 // elements binds columns and constraints.
 func (t *tableBinder) elements(s *ast.CreateStmt) error {
-	t.keyPos, t.found = -1, map[string]int{}
+	t.keyPos, t.found, t.identities = -1, map[string]int{}, map[string]bool{}
 	pos := int(s.Relation.GetLocation())
 	switch {
 	case len(s.InhRelations) > 0 || s.Partbound != nil:
@@ -265,7 +268,7 @@ func (t *tableBinder) elements(s *ast.CreateStmt) error {
 		case *ast.Node_Constraint:
 			err = t.constraint(x.Constraint, "")
 		case *ast.Node_TableLikeClause:
-			err = sqlerr.Unsupported("LIKE in CREATE TABLE").At(int(x.TableLikeClause.GetRelation().GetLocation()))
+			err = t.like(x.TableLikeClause)
 		default:
 			err = sqlerr.Unsupported("%s in CREATE TABLE", nodeName(n))
 		}
@@ -303,20 +306,34 @@ func (t *tableBinder) column(d *ast.ColumnDef) error {
 	if d.TypeName == nil {
 		return sqlerr.New(sqlerr.Syntax, `column "%s" has no type`, d.Colname).At(pos)
 	}
-	typ, err := t.b.typeName(d.TypeName)
+	serial, err := t.serial(d)
 	if err != nil {
 		return err
+	}
+	typ := serial
+	if serial.OID == 0 {
+		if typ, err = t.b.typeName(d.TypeName); err != nil {
+			return err
+		}
 	}
 	if err := storable(d.Colname, typ, int(d.TypeName.Location)); err != nil {
 		return err
 	}
 	if d.CollClause != nil {
+		if !collatable(typ) {
+			return sqlerr.New(sqlerr.DatatypeMismatch, "collations are not supported by type %s", types.FormatType(typ)).At(int(d.CollClause.Location))
+		}
 		if names := strs(d.CollClause.Collname); !byteCollation(names[len(names)-1]) {
 			return noCollation(names, int(d.CollClause.Location))
 		}
 	}
 	t.rel.Columns = append(t.rel.Columns, catalog.Column{Name: d.Colname, Type: typ, NotNull: d.IsNotNull})
 	t.defaults = append(t.defaults, columnExprs{Default: d.RawDefault})
+	if serial.OID != 0 {
+		if err := t.fromSequence(len(t.defaults)-1, pos); err != nil {
+			return err
+		}
+	}
 	for _, c := range d.Constraints {
 		if err := t.constraint(c.GetConstraint(), d.Colname); err != nil {
 			return err
@@ -362,12 +379,17 @@ func (t *tableBinder) constraint(c *ast.Constraint, column string) error {
 		if t.defaults[i].Default != nil {
 			return sqlerr.New(sqlerr.Syntax, `multiple default values specified for column "%s" of table "%s"`, column, t.rel.Name).At(pos)
 		}
+		if t.defaults[i].Generated != nil {
+			return t.bothExprs(column, pos)
+		}
 		t.defaults[i].Default = c.RawExpr
 	case ast.ConstrType_CONSTR_GENERATED:
+		if t.defaults[i].Default != nil {
+			return t.bothExprs(column, pos)
+		}
 		t.defaults[i].Generated = c.RawExpr
 	case ast.ConstrType_CONSTR_IDENTITY:
-		return sqlerr.Unsupported("an identity column").At(pos).
-			WithHint("A table without a primary key gives its rows hidden ids of their own.")
+		return t.identity(c, i)
 	case ast.ConstrType_CONSTR_CHECK:
 		t.checks = append(t.checks, check{c.Conname, column, c.RawExpr, pos})
 	case ast.ConstrType_CONSTR_PRIMARY:
@@ -392,6 +414,10 @@ func (t *tableBinder) constraint(c *ast.Constraint, column string) error {
 		return sqlerr.Unsupported("a deferrable constraint").At(pos)
 	}
 	return nil
+}
+
+func (t *tableBinder) bothExprs(column string, pos int) error {
+	return sqlerr.New(sqlerr.Syntax, `both default and generation expression specified for column "%s" of table "%s"`, column, t.rel.Name).At(pos)
 }
 
 // finish binds defaults, generated columns and checks, and settles the key.
@@ -450,7 +476,7 @@ func (t *tableBinder) columnExprs(i int) error {
 	c := &t.rel.Columns[i]
 	d := t.defaults[i]
 	if d.Default != nil && d.Generated != nil {
-		return sqlerr.New(sqlerr.Syntax, `both default and generation expression specified for column "%s" of table "%s"`, c.Name, t.rel.Name).At(location(d.Default))
+		return t.bothExprs(c.Name, location(d.Default))
 	}
 	n, rel, clause := d.Default, (*catalog.Relation)(nil), "DEFAULT expressions"
 	if d.Generated != nil {
@@ -503,9 +529,6 @@ func (t *tableBinder) primaryKey(ext *parser.CreateTable) error {
 			c := &r.Columns[i]
 			if slices.ContainsFunc(r.Key, func(k catalog.KeyColumn) bool { return k.Col == i }) {
 				return sqlerr.New(sqlerr.DuplicateColumn, `column "%s" appears twice in primary key constraint`, name).At(t.keyPos)
-			}
-			if t.found[name] == 1 {
-				return sqlerr.New(sqlerr.Syntax, `conflicting NULL/NOT NULL declarations for column "%s" of table "%s"`, name, r.Name).At(t.keyPos)
 			}
 			if err := sortable(c.Type, t.keyPos); err != nil {
 				return sqlerr.New(sqlerr.UndefinedObject, "data type %s has no default operator class for access method \"btree\"", types.FormatType(c.Type)).At(t.keyPos)

@@ -1,85 +1,113 @@
 package bind
 
 import (
+	"slices"
+
+	"streamdb/planner/plan"
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
 )
 
-// A cte is a query of a WITH clause. It is bound anew at each reference, which
-// puts it in place of its name; MATERIALIZED changes nothing.
+// A cte is a query of a WITH clause. It is bound once, where WITH stands, and every
+// reference has the same plan node, so that whoever runs the plan may compute it once.
+// MATERIALIZED changes nothing.
 type cte struct {
-	def   *ast.CommonTableExpr
-	outer *cte   // what its own query may name
-	stop  *scope // the rows its query may refer to: those around the statement it belongs to
-	used  bool
-	// self: stands for itself or a later one while a query of WITH RECURSIVE is bound.
-	self bool
+	name  string
+	outer *cte    // what else may be named
+	stop  *scope  // the rows its query may refer to: those around the statement it belongs to
+	res   *result // its columns have the names that references see; nil: see later
+	// later: it comes after the query that is being bound, which cannot name it; kept for the error.
+	later bool
+	// work: it is the recursive query whose step is being bound.
+	work *plan.WorkTable
 }
 
-// with adds the queries of a WITH clause to the names.
+// with binds the queries of a WITH clause and adds them to the names.
 func (b *binder) with(w *ast.WithClause, parent *scope, outer *cte) (*cte, error) {
 	if w == nil {
 		return outer, nil
 	}
-	env := outer
-	seen := map[string]bool{}
+	defs := make([]*ast.CommonTableExpr, len(w.Ctes))
 	for i, n := range w.Ctes {
 		def := n.GetCommonTableExpr()
 		pos := int(def.Location)
-		if seen[def.Ctename] {
+		if slices.ContainsFunc(defs[:i], func(o *ast.CommonTableExpr) bool { return o.Ctename == def.Ctename }) {
 			return nil, sqlerr.New("42712", `WITH query name "%s" specified more than once`, def.Ctename).At(pos)
 		}
-		seen[def.Ctename] = true
-		if def.Ctequery.GetSelectStmt() == nil {
-			return nil, sqlerr.Unsupported("a data-modifying statement in WITH").At(pos)
+		defs[i] = def
+	}
+	recursive := make([]bool, len(defs))
+	if w.Recursive {
+		var err error
+		if defs, recursive, err = dependencyOrder(defs); err != nil {
+			return nil, err
 		}
-		if def.SearchClause != nil || def.CycleClause != nil {
+	}
+	env := outer
+	for i, def := range defs {
+		pos := int(def.Location)
+		switch {
+		case def.Ctequery.GetSelectStmt() == nil:
+			return nil, sqlerr.Unsupported("a data-modifying statement in WITH").At(pos)
+		case def.SearchClause != nil || def.CycleClause != nil:
 			return nil, sqlerr.Unsupported("a SEARCH or CYCLE clause").At(pos)
 		}
-		if w.Recursive { // markers for itself and those after it, behind its own entry
-			for _, later := range w.Ctes[i:] {
-				env = &cte{def: later.GetCommonTableExpr(), outer: env, self: true}
+		sees := env
+		if !w.Recursive {
+			for _, later := range defs[i:] {
+				sees = &cte{name: later.Ctename, outer: sees, later: true}
 			}
 		}
-		env = &cte{def: def, outer: env, stop: parent}
+		var r *result
+		var err error
+		if recursive[i] {
+			r, err = b.recursive(def, parent, sees)
+		} else if r, err = b.selectStmt(def.Ctequery.GetSelectStmt(), parent, sees, false); err == nil {
+			err = nameColumns(r, def)
+		}
+		if err != nil {
+			return nil, err
+		}
+		env = &cte{name: def.Ctename, outer: env, stop: parent, res: r}
 	}
 	return env, nil
 }
 
-// checkUnused binds the queries of a WITH clause that nothing refers to, for their errors.
-func (b *binder) checkUnused(inner, outer *cte) error {
-	for c := inner; c != outer; c = c.outer {
-		if c.used || c.self {
-			continue
-		}
-		if _, err := b.selectStmt(c.def.Ctequery.GetSelectStmt(), c.stop, c.outer, false); err != nil {
-			return err
-		}
+// nameColumns gives a WITH query's columns the names it was declared with.
+func nameColumns(r *result, def *ast.CommonTableExpr) error {
+	cols := strs(def.Aliascolnames)
+	if len(cols) > len(r.cols) {
+		return sqlerr.New("42P10", `WITH query "%s" has %d columns available but %d columns specified`, def.Ctename, len(r.cols), len(cols)).
+			At(int(def.Location))
+	}
+	r.cols = slices.Clone(r.cols)
+	for i, name := range cols {
+		r.cols[i].name = name
 	}
 	return nil
 }
 
 // cteRef puts a WITH query in place of its name.
 func (b *binder) cteRef(c *cte, n *ast.RangeVar, in names) (*from, error) {
-	if c.self {
-		return nil, sqlerr.Unsupported("WITH RECURSIVE").At(int(n.Location))
-	}
-	c.used = true
-	r, err := b.selectStmt(c.def.Ctequery.GetSelectStmt(), blindTo(in.lat, c.stop), c.outer, false)
-	if err != nil {
-		return nil, err
-	}
-	cols := strs(c.def.Aliascolnames)
-	if len(cols) > len(r.cols) {
-		return nil, sqlerr.New("42P10", `WITH query "%s" has %d columns available but %d columns specified`, c.def.Ctename, len(r.cols), len(cols)).
-			At(int(c.def.Location))
-	}
-	for i, name := range cols {
-		r.cols[i].name = name
-	}
 	alias := n.Alias
 	if alias == nil {
 		alias = &ast.Alias{Aliasname: n.Relname}
 	}
-	return b.derived(r, alias)
+	if c.work != nil {
+		f, err := b.derived(&result{node: c.work, cols: c.res.cols}, alias)
+		if err == nil {
+			f.tables[0].work = true
+		}
+		return f, err
+	}
+	// The query's references to rows outside count from where WITH stands.
+	depth := 0
+	for s := in.lat; s != c.stop && s != nil; s = s.parent {
+		depth++
+	}
+	node := c.res.node
+	if depth > 0 {
+		node = shiftOuter(node, 0, depth)
+	}
+	return b.derived(&result{node: node, cols: c.res.cols}, alias)
 }

@@ -22,6 +22,9 @@ type env struct {
 	noAggs    bool          // calls takes set-returning functions only
 	noSets    string        // set-returning functions are not allowed here although calls takes them; why
 	inAgg     bool          // inside an aggregate's arguments
+	noSub     string        // what a subquery cannot be used in; "": it can
+	windows   bool          // calls takes window functions too
+	inWin     bool          // inside a window function's arguments
 }
 
 // expr binds an expression. What is left untyped (type unknown) is for the caller to type.
@@ -95,7 +98,9 @@ func (e *env) expr(n *ast.Node) (expr.Expr, error) {
 	case *ast.Node_CurrentOfExpr:
 		return nil, sqlerr.Unsupported("WHERE CURRENT OF")
 	case *ast.Node_GroupingFunc:
-		return nil, sqlerr.Unsupported("GROUPING").At(int(x.GroupingFunc.Location))
+		return e.grouping(x.GroupingFunc)
+	case *ast.Node_JsonIsPredicate:
+		return nil, sqlerr.Unsupported("IS JSON").At(location(x.JsonIsPredicate.Expr))
 	case *ast.Node_XmlExpr:
 		return nil, sqlerr.Unsupported("XML").At(int(x.XmlExpr.Location))
 	}
@@ -236,19 +241,11 @@ func not(x expr.Expr) expr.Expr {
 
 func (e *env) nullTest(x *ast.NullTest) (expr.Expr, error) {
 	negate := x.Nulltesttype == ast.NullTestType_IS_NOT_NULL
-	if row := x.Arg.GetRowExpr(); row != nil {
-		var conds []expr.Expr
-		for _, a := range row.Args {
-			y, err := e.expr(a)
-			if err != nil {
-				return nil, err
-			}
-			conds = append(conds, &expr.IsNull{Arg: y, Negate: negate})
+	if r, err := e.row(x.Arg); err != nil || r != nil {
+		if err != nil {
+			return nil, err
 		}
-		if len(conds) == 0 {
-			return boolConst(!negate), nil
-		}
-		return expr.And(conds...), nil
+		return rowNull(r, negate), nil
 	}
 	y, err := e.expr(x.Arg)
 	if err != nil {
@@ -323,11 +320,13 @@ func (e *env) caseExpr(x *ast.CaseExpr) (expr.Expr, error) {
 		var cond expr.Expr
 		var err error
 		if arg == nil {
-			cond, err = ce.condition(w.Expr, "CASE/WHEN")
+			we := ce
+			we.noSets = "CASE/WHEN"
+			cond, err = we.condition(w.Expr, "CASE/WHEN")
 		} else {
 			var v expr.Expr
 			if v, err = ce.expr(w.Expr); err == nil {
-				cond, err = e.b.call("=", true, []expr.Expr{arg, v}, location(w.Expr))
+				cond, err = e.b.call("=", true, []expr.Expr{arg, v}, int(w.Location))
 			}
 		}
 		if err != nil {

@@ -64,6 +64,8 @@ func (b *binder) cross(kind plan.JoinKind, left, right *from, lat *scope) (*from
 		node:   &plan.Join{Kind: kind, Left: left.node, Right: right.node, Lateral: lat.used},
 		tables: slices.Concat(left.tables, moved.tables),
 		cols:   slices.Concat(left.cols, moved.cols),
+
+		covered: slices.Concat(left.covered, moved.covered),
 	}, nil
 }
 
@@ -130,14 +132,21 @@ func (t *table) rename(alias *ast.Alias) error {
 }
 
 func (b *binder) rangeVar(n *ast.RangeVar, in names) (*from, error) {
+	later := false
 	if n.Schemaname == "" {
 		for c := in.ctes; c != nil; c = c.outer {
-			if c.def.Ctename == n.Relname {
+			if c.name == n.Relname && c.later {
+				later = true
+			} else if c.name == n.Relname {
 				return b.cteRef(c, n, in)
 			}
 		}
 	}
 	rel, err := b.relation(n)
+	if later && sqlerr.Code(err) == sqlerr.UndefinedTable {
+		return nil, sqlerr.From(err).WithDetail(`There is a WITH item named "%s", but it cannot be referenced from this part of the query.`, n.Relname).
+			WithHint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +262,7 @@ func (o Options) resolve(n *ast.RangeVar) (*catalog.Relation, error) {
 			return nil, err.WithHint(`Perhaps you meant the relation "%s.%s".`, r.Schema, r.Name)
 		}
 	}
-	if near := nearest(n.Relname, among); near != "" {
+	if near := sqlerr.Nearest(n.Relname, among); near != "" {
 		return nil, err.WithHint(`Perhaps you meant the relation "%s".`, near)
 	}
 	return nil, err
@@ -271,7 +280,7 @@ func (b *binder) expandView(rel *catalog.Relation) (plan.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf(`view "%s": %w`, rel.Name, err)
 	}
-	vb := &binder{o: b.o, pos: map[expr.Expr]int{}, views: append(b.views[:len(b.views):len(b.views)], rel.ID)}
+	vb := &binder{o: b.o, pos: map[expr.Expr]int{}, works: b.works, views: append(b.views[:len(b.views):len(b.views)], rel.ID)}
 	vb.o.OnRelation = nil
 	if len(rel.SearchPath) > 0 {
 		vb.o.SearchPath = rel.SearchPath
@@ -348,7 +357,12 @@ func (b *binder) join(n *ast.JoinExpr, in names) (*from, error) {
 		if err := t.rename(n.Alias); err != nil {
 			return nil, err
 		}
-		out = &from{node: out.node, tables: []*table{t}, cols: t.cols}
+		covered := out.covered
+		for _, o := range out.tables {
+			covered = append(covered, o.alias)
+			t.work = t.work || o.work
+		}
+		out = &from{node: out.node, tables: []*table{t}, cols: t.cols, covered: covered}
 	}
 	return out, nil
 }
@@ -440,7 +454,7 @@ func (b *binder) using(j *plan.Join, left, right, out *from, cols []string, alia
 		merged = append(merged, &m)
 	}
 	j.On = expr.And(conds...)
-	res := &from{node: out.node, tables: out.tables, cols: slices.Clone(merged)}
+	res := &from{node: out.node, tables: out.tables, cols: slices.Clone(merged), covered: out.covered}
 	for _, side := range []*from{left, right} {
 		for _, c := range side.cols {
 			if !drop[c] {
@@ -478,28 +492,23 @@ func identity(n plan.Node) *plan.Project {
 
 // rangeFunction binds FROM f(args) [WITH ORDINALITY] [AS t(a, b)]; it sees the items to its left.
 func (b *binder) rangeFunction(n *ast.RangeFunction, in names) (*from, error) {
-	fn := n.Functions[0].GetList().GetItems()[0]
-	pos := location(fn)
-	if len(n.Coldeflist) > 0 {
-		return nil, sqlerr.Unsupported("a column definition list").At(pos)
+	if isWindowing(n) {
+		return b.windowing(n, in)
 	}
+	fn := n.Functions[0].GetList().GetItems()[0]
 	e := &env{b: b, scope: &scope{parent: in.lat}, ctes: in.ctes, clause: "functions in FROM"}
 	t := &table{alias: n.Alias.GetAliasname()}
-	calls, err := tableCalls(n)
-	if err != nil {
-		return nil, err
-	}
 	var node plan.Node
-	switch {
+	switch calls := tableCalls(n); {
 	case calls != nil:
 		if t.alias == "" {
-			t.alias = funcName(calls[0].Funcname)
+			t.alias = outputName(calls[0])
 		}
-		if node, err = e.funcScan(calls, t.alias, n.Ordinality); err != nil {
+		scan, err := e.funcScan(calls, t.alias, n.Ordinality)
+		if err != nil {
 			return nil, err
 		}
-	case len(n.Functions) > 1:
-		return nil, sqlerr.Unsupported("ROWS FROM with a function that returns no set").At(pos)
+		node = scan
 	default:
 		x, err := e.expr(fn)
 		if err != nil {
@@ -518,46 +527,61 @@ func (b *binder) rangeFunction(n *ast.RangeFunction, in names) (*from, error) {
 		}
 		node = p
 	}
+	defs := n.Coldeflist
+	for _, f := range n.Functions {
+		if items := f.GetList().GetItems(); len(defs) == 0 && len(items) > 1 {
+			defs = items[1].GetList().GetItems()
+		}
+	}
+	if len(defs) > 0 { // no function of ours returns rows of any columns
+		return nil, sqlerr.New(sqlerr.Syntax, `a column definition list is only allowed for functions returning "record"`).At(int(defs[0].GetColumnDef().GetLocation()))
+	}
 	for i, f := range node.Schema() {
 		t.cols = append(t.cols, &column{name: f.Name, typ: f.Type, index: i, table: t})
 	}
 	if err := t.rename(n.Alias); err != nil {
-		return nil, at(err, pos)
+		return nil, err
 	}
 	return &from{node: node, tables: []*table{t}, cols: t.cols}, nil
 }
 
-// tableCalls are the set-returning functions of a FROM item: one, those of ROWS
-// FROM, or those that unnest(a, b) stands for; nil if it is not made of such.
-func tableCalls(n *ast.RangeFunction) ([]*ast.FuncCall, error) {
-	var out []*ast.FuncCall
+// tableCalls are the functions of a FROM item: one that returns a set, those of ROWS
+// FROM, or those that unnest(a, b) stands for; nil if it is one value.
+func tableCalls(n *ast.RangeFunction) []*ast.Node {
+	var out []*ast.Node
 	for _, f := range n.Functions {
-		items := f.GetList().GetItems()
-		if len(items) > 1 && items[1].GetList() != nil {
-			return nil, sqlerr.Unsupported("a column definition list").At(location(items[0]))
+		item := f.GetList().GetItems()[0]
+		call := item.GetFuncCall()
+		if len(n.Functions) == 1 && (call == nil || !isTableFunc(call)) {
+			return nil
 		}
-		call := items[0].GetFuncCall()
-		if call == nil || !isTableFunc(call) {
-			return nil, nil
-		}
-		if len(call.Args) > 1 && funcName(call.Funcname) == "unnest" {
+		if call != nil && len(call.Args) > 1 && funcName(call.Funcname) == "unnest" {
 			for _, a := range call.Args {
-				out = append(out, &ast.FuncCall{Funcname: call.Funcname, Args: []*ast.Node{a}, Location: call.Location})
+				out = append(out, &ast.Node{Node: &ast.Node_FuncCall{FuncCall: &ast.FuncCall{Funcname: call.Funcname, Args: []*ast.Node{a}, Location: call.Location}}})
 			}
 			continue
 		}
-		out = append(out, call)
+		out = append(out, item)
 	}
-	return out, nil
+	return out
 }
 
 // funcScan calls set-returning functions side by side. A single column has the item's name.
-func (e *env) funcScan(calls []*ast.FuncCall, alias string, ordinality bool) (*plan.FuncScan, error) {
+func (e *env) funcScan(calls []*ast.Node, alias string, ordinality bool) (*plan.FuncScan, error) {
 	var fns []*expr.TableFunc
 	var args [][]expr.Expr
 	var out types.Schema
 	for _, c := range calls {
-		fn, xs, err := e.tableFunc(c)
+		var fn *expr.TableFunc
+		var xs []expr.Expr
+		var err error
+		if call := c.GetFuncCall(); call != nil && isTableFunc(call) {
+			fn, xs, err = e.tableFunc(call)
+		} else if xs, err = e.exprs([]*ast.Node{c}); err == nil {
+			if xs[0], err = e.b.known(xs[0]); err == nil {
+				fn = oneValue(outputName(c), xs[0].Type())
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

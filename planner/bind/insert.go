@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"fmt"
 	"slices"
 
 	"streamdb/planner/plan"
@@ -75,7 +76,7 @@ func findColumn(rel *catalog.Relation, name string, pos int) (int, error) {
 			all = append(all, c.Name)
 		}
 	}
-	if near := nearest(name, all); near != "" {
+	if near := sqlerr.Nearest(name, all); near != "" {
 		err = err.WithHint(`Perhaps you meant to reference the column "%s.%s".`, rel.Name, near)
 	}
 	return 0, err
@@ -207,15 +208,18 @@ func (b *binder) insert(s *ast.InsertStmt) (*plan.Insert, error) {
 	switch {
 	case sel == nil: // DEFAULT VALUES
 		node, cols = oneRow(), nil
-	case len(sel.ValuesLists) > 0 && len(sel.SortClause) == 0 && sel.LimitCount == nil && sel.LimitOffset == nil && sel.WithClause == nil:
+	case len(sel.ValuesLists) > 0 && !(len(sel.ValuesLists) == 1 && returnsSet(sel.ValuesLists[0])) && len(sel.SortClause) == 0 && sel.LimitCount == nil && sel.LimitOffset == nil && sel.WithClause == nil:
 		node, cols, err = b.insertValues(rel, sel.ValuesLists, cols, colPos, ctes)
+	case len(sel.ValuesLists) == 1 && returnsSet(sel.ValuesLists[0]): // PostgreSQL takes one row of VALUES for a SELECT
+		one := &ast.SelectStmt{Op: ast.SetOperation_SETOP_NONE}
+		for _, item := range sel.ValuesLists[0].GetList().GetItems() {
+			one.TargetList = append(one.TargetList, &ast.Node{Node: &ast.Node_ResTarget{ResTarget: &ast.ResTarget{Val: item, Location: int32(location(item))}}})
+		}
+		node, cols, err = b.insertQuery(rel, one, cols, colPos, ctes)
 	default:
 		node, cols, err = b.insertQuery(rel, sel, cols, colPos, ctes)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := b.checkUnused(ctes, nil); err != nil {
 		return nil, err
 	}
 	p, err := b.fullRow(rel, node, cols)
@@ -235,6 +239,13 @@ func (b *binder) insert(s *ast.InsertStmt) (*plan.Insert, error) {
 	}
 	ins.Returning, err = b.returning(rel, s.Relation.Alias.GetAliasname(), s.ReturningList, nil, nil)
 	return ins, err
+}
+
+// returnsSet reports whether an item of a row of VALUES is a call of a set-returning function.
+func returnsSet(row *ast.Node) bool {
+	return slices.ContainsFunc(row.GetList().GetItems(), func(n *ast.Node) bool {
+		return n.GetFuncCall() != nil && isTableFunc(n.GetFuncCall())
+	})
 }
 
 // tooMany checks that there are not more values than columns, nor fewer than were named.
@@ -339,8 +350,11 @@ func (b *binder) onConflict(ins *plan.Insert, target *ast.RangeVar, c *ast.OnCon
 	rel := ins.Table
 	pos := int(c.Location)
 	if in := c.Infer; in != nil {
-		if in.WhereClause != nil {
-			return sqlerr.Unsupported("ON CONFLICT with a WHERE for its index").At(int(in.Location))
+		if in.WhereClause != nil { // an index of all rows is one of those rows, too
+			e := &env{b: b, scope: &scope{from: tableFrom(rel, target.Alias.GetAliasname(), 0)}, clause: "WHERE"}
+			if _, err := e.condition(in.WhereClause, "WHERE"); err != nil {
+				return err
+			}
 		}
 		if in.Conname != "" {
 			if rel.PrimaryKey == 0 || in.Conname != rel.PrimaryKeyName {
@@ -365,9 +379,8 @@ func (b *binder) onConflict(ins *plan.Insert, target *ast.RangeVar, c *ast.OnCon
 	for _, c := range ex.tables[0].cols {
 		c.origin = plan.Origin{}
 	}
-	// Unqualified names mean the existing row.
-	f.tables = append(f.tables, ex.tables...)
-	e := &env{b: b, scope: &scope{from: f}, clause: "ON CONFLICT DO UPDATE"}
+	f.tables, f.cols = append(f.tables, ex.tables...), append(f.cols, ex.cols...)
+	e := &env{b: b, scope: &scope{from: f}, clause: "UPDATE"}
 	sets, err := e.assignments(rel, c.TargetList)
 	if err != nil {
 		return err
@@ -391,11 +404,12 @@ func matchKey(rel *catalog.Relation, in *ast.InferClause) error {
 	for _, n := range in.IndexElems {
 		el := n.GetIndexElem()
 		if el.Expr != nil {
-			return sqlerr.Unsupported("an expression in ON CONFLICT").At(int(in.Location))
+			return noConflictKey(in)
 		}
 		i, err := findColumn(rel, el.Name, int(in.Location))
-		if err != nil {
-			return err
+		if e, ok := err.(*sqlerr.Error); ok {
+			e.Message = fmt.Sprintf(`column "%s" does not exist`, el.Name)
+			return e
 		}
 		if !slices.Contains(given, i) {
 			given = append(given, i)
@@ -406,7 +420,11 @@ func matchKey(rel *catalog.Relation, in *ast.InferClause) error {
 		match = match && slices.Contains(given, k.Col)
 	}
 	if !match {
-		return sqlerr.New("42P10", "there is no unique or exclusion constraint matching the ON CONFLICT specification").At(int(in.Location))
+		return noConflictKey(in)
 	}
 	return nil
+}
+
+func noConflictKey(in *ast.InferClause) error {
+	return sqlerr.New("42P10", "there is no unique or exclusion constraint matching the ON CONFLICT specification").At(int(in.Location))
 }

@@ -36,6 +36,9 @@ func location(n *ast.Node) int {
 	case *ast.Node_NamedArgExpr:
 		return leftmost(int(x.NamedArgExpr.Location), location(x.NamedArgExpr.Arg))
 	case *ast.Node_TypeCast:
+		if c := x.TypeCast.Arg.GetAConst(); c.GetSval() != nil { // a literal stays where it is, whatever type it has
+			return int(c.Location)
+		}
 		return leftmost(location(x.TypeCast.Arg), leftmost(int(x.TypeCast.TypeName.GetLocation()), int(x.TypeCast.Location)))
 	case *ast.Node_NullTest:
 		return leftmost(location(x.NullTest.Arg), int(x.NullTest.Location))

@@ -29,6 +29,19 @@ func fieldOf(fn *expr.TableFunc, i int) *expr.TableFunc {
 	}
 }
 
+// oneValue is a function that returns its one argument, of type t, as its one row.
+func oneValue(name string, t types.Type) *expr.TableFunc {
+	return &expr.TableFunc{
+		Name: name, Args: []types.Type{t},
+		Columns: func([]types.Type) types.Schema { return types.Schema{{Name: name, Type: t}} },
+		Rows: func(_ *expr.Ctx, args []types.Datum) (*chunk.Chunk, error) {
+			col := chunk.New(t, 1)
+			col.Append(args[0])
+			return &chunk.Chunk{Cols: []chunk.Column{col}, N: 1}, nil
+		},
+	}
+}
+
 // sideBySide is one function of the rows of several, the shorter ones padded with NULLs.
 func sideBySide(fns []*expr.TableFunc, args [][]expr.Expr) *expr.TableFunc {
 	if len(fns) == 1 {
@@ -138,7 +151,7 @@ func figureName(n *ast.Node) (string, int) {
 				if t.GetName() != "" {
 					return t.Name, 2
 				}
-				return figureName(t.GetVal())
+				return outputName(t.GetVal()), 2
 			}
 			if s != nil && len(s.ValuesLists) > 0 {
 				return "column1", 2

@@ -36,8 +36,8 @@ func opName(list []*ast.Node, pos int) (string, error) {
 	if len(names) == 0 {
 		return "", sqlerr.New(sqlerr.Syntax, "an operator is missing").At(pos)
 	}
-	if len(names) > 1 && names[len(names)-2] != "pg_catalog" {
-		return "", sqlerr.New(sqlerr.UndefinedFunction, "operator does not exist: %s.%s", names[len(names)-2], names[len(names)-1]).At(pos)
+	if len(names) > 1 && names[len(names)-2] != "pg_catalog" { // there is none by that name
+		return names[len(names)-2] + "." + names[len(names)-1], nil
 	}
 	name := names[len(names)-1]
 	if name == "!=" {
@@ -88,11 +88,7 @@ func (e *env) aExpr(x *ast.A_Expr) (expr.Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		args, err := e.exprs([]*ast.Node{x.Lexpr, x.Rexpr})
-		if err != nil {
-			return nil, err
-		}
-		return e.b.call(name, true, args, pos)
+		return e.compareOp(name, x.Lexpr, x.Rexpr, pos)
 	case ast.A_Expr_Kind_AEXPR_BETWEEN, ast.A_Expr_Kind_AEXPR_NOT_BETWEEN,
 		ast.A_Expr_Kind_AEXPR_BETWEEN_SYM, ast.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
 		return e.between(x)
@@ -107,116 +103,6 @@ func (e *env) prefix(name string, arg *ast.Node, pos int) (expr.Expr, error) {
 		return nil, err
 	}
 	return e.b.call(name, true, []expr.Expr{a}, pos)
-}
-
-// compareOp applies a binary operator; both sides may be rows.
-func (e *env) compareOp(name string, l, r *ast.Node, pos int) (expr.Expr, error) {
-	lrow, rrow := l.GetRowExpr(), r.GetRowExpr()
-	if lrow != nil {
-		if sub := r.GetSubLink(); sub != nil && sub.SubLinkType == ast.SubLinkType_EXPR_SUBLINK {
-			return e.rowSubquery(name, lrow, sub, pos)
-		}
-	}
-	if lrow == nil && rrow == nil {
-		args, err := e.exprs([]*ast.Node{l, r})
-		if err != nil {
-			return nil, err
-		}
-		return e.b.call(name, true, args, pos)
-	}
-	if lrow == nil || rrow == nil {
-		return nil, sqlerr.Unsupported("comparing a row with a value that is not a row").At(pos)
-	}
-	if len(lrow.Args) != len(rrow.Args) {
-		return nil, sqlerr.New(sqlerr.Syntax, "unequal number of entries in row expressions").At(pos)
-	}
-	if len(lrow.Args) == 0 {
-		return nil, sqlerr.Unsupported("comparing rows of zero length").At(pos)
-	}
-	ls, err := e.exprs(lrow.Args)
-	if err != nil {
-		return nil, err
-	}
-	rs, err := e.exprs(rrow.Args)
-	if err != nil {
-		return nil, err
-	}
-	return e.b.compareRows(name, ls, rs, pos)
-}
-
-// compareRows compares rows column by column; order comparisons are lexicographic.
-func (b *binder) compareRows(name string, ls, rs []expr.Expr, pos int) (expr.Expr, error) {
-	each := func(op string) ([]expr.Expr, error) {
-		out := make([]expr.Expr, len(ls))
-		for i := range ls {
-			var err error
-			if out[i], err = b.call(op, true, []expr.Expr{ls[i], rs[i]}, pos); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	switch name {
-	case "=":
-		conds, err := each("=")
-		if err != nil {
-			return nil, err
-		}
-		return expr.And(conds...), nil
-	case "<>":
-		conds, err := each("<>")
-		if err != nil {
-			return nil, err
-		}
-		return or(conds), nil
-	case "<", "<=", ">", ">=":
-		strict, err := each(name[:1])
-		if err != nil {
-			return nil, err
-		}
-		last, err := each(name)
-		if err != nil {
-			return nil, err
-		}
-		eq, err := each("=")
-		if err != nil {
-			return nil, err
-		}
-		out := last[len(last)-1]
-		for i := len(ls) - 2; i >= 0; i-- {
-			out = or([]expr.Expr{strict[i], expr.And(eq[i], out)})
-		}
-		return out, nil
-	}
-	return nil, sqlerr.New(sqlerr.NotSupported, "could not determine interpretation of row comparison operator %s", name).At(pos).
-		WithHint("Row comparison operators must be associated with btree operator families.")
-}
-
-// distinct is IS DISTINCT FROM, of rows too.
-func (e *env) distinct(l, r *ast.Node, pos int) (expr.Expr, error) {
-	ln, rn := []*ast.Node{l}, []*ast.Node{r}
-	if lrow, rrow := l.GetRowExpr(), r.GetRowExpr(); lrow != nil && rrow != nil {
-		if len(lrow.Args) != len(rrow.Args) {
-			return nil, sqlerr.New(sqlerr.Syntax, "unequal number of entries in row expressions").At(pos)
-		}
-		ln, rn = lrow.Args, rrow.Args
-	}
-	var conds []expr.Expr
-	for i := range ln {
-		args, err := e.exprs([]*ast.Node{ln[i], rn[i]})
-		if err != nil {
-			return nil, err
-		}
-		c, err := e.b.distinctFrom(args[0], args[1], pos)
-		if err != nil {
-			return nil, err
-		}
-		conds = append(conds, c)
-	}
-	if len(conds) == 0 {
-		return boolConst(false), nil
-	}
-	return or(conds), nil
 }
 
 // distinctFrom is x IS DISTINCT FROM y; with NULL it is a null test.

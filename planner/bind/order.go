@@ -3,6 +3,7 @@ package bind
 import (
 	"slices"
 
+	"streamdb/planner/plan"
 	"streamdb/sql/expr"
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
@@ -141,74 +142,64 @@ func (q *selection) outputNamed(name, clause string, pos int) (int, error) {
 	return hit, nil
 }
 
-// groupBy binds GROUP BY; nil without one.
-func (q *selection) groupBy(list []*ast.Node) ([]expr.Expr, error) {
-	var out []expr.Expr
-	for _, n := range list {
-		if gs := n.GetGroupingSet(); gs != nil {
-			if gs.Kind == ast.GroupingSetKind_GROUPING_SET_EMPTY && len(list) == 1 {
-				return nil, nil
-			}
-			return nil, sqlerr.Unsupported("GROUPING SETS, ROLLUP or CUBE").At(int(gs.Location))
-		}
-		if row := n.GetRowExpr(); row != nil { // GROUP BY (a, b)
-			xs, err := q.groupBy(row.Args)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, xs...)
-			continue
-		}
-		e := q.env("GROUP BY")
-		e.calls, e.noAggs = q.calls, true
-		pos := location(n)
-		var x expr.Expr
-		i := -1
-		if ref := n.GetColumnRef(); ref != nil && len(ref.Fields) == 1 && ref.Fields[0].GetString_() != nil {
-			var err error
-			if i, err = q.outputNamed(ref.Fields[0].GetString_().Sval, "GROUP BY", pos); err != nil {
-				return nil, err
-			}
-		} else if n.GetAConst() != nil {
-			k, ok := constInt(n)
-			if !ok {
-				return nil, sqlerr.New(sqlerr.Syntax, "non-integer constant in GROUP BY").At(pos)
-			}
-			if k < 1 || k > q.visible {
-				return nil, sqlerr.New("42P10", "GROUP BY position %d is not in select list", k).At(pos)
-			}
-			i = k - 1
-		}
+// groupItem binds an expression of GROUP BY and returns its number in q.groups.
+func (q *selection) groupItem(n *ast.Node) (int, error) {
+	e := q.env("GROUP BY")
+	e.calls, e.noAggs = q.calls, true
+	pos := location(n)
+	var x expr.Expr
+	i := -1
+	if ref := n.GetColumnRef(); ref != nil && len(ref.Fields) == 1 && ref.Fields[0].GetString_() != nil {
 		var err error
-		if i >= 0 {
-			if q.targets[i].x, err = q.b.known(q.targets[i].x); err != nil {
-				return nil, err
-			}
-			x = q.targets[i].x
-			visitExpr(x, func(y expr.Expr) {
-				if c, ok := y.(*expr.ColRef); ok && c.Index >= aggMark && c.Index < setMark {
-					err = sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in GROUP BY").At(q.calls.aggs[c.Index-aggMark].pos)
-				}
-			})
-			if err != nil {
-				return nil, err
-			}
-		} else {
-			if x, err = e.expr(n); err != nil {
-				return nil, err
-			}
-			if x, err = q.b.known(x); err != nil {
-				return nil, err
-			}
+		if i, err = q.outputNamed(ref.Fields[0].GetString_().Sval, "GROUP BY", pos); err != nil {
+			return 0, err
 		}
-		if err := sortable(x.Type(), pos); err != nil {
-			return nil, sqlerr.New(sqlerr.UndefinedFunction, "could not identify an equality operator for type %s", types.FormatType(x.Type())).At(pos)
+	} else if n.GetAConst() != nil {
+		k, ok := constInt(n)
+		if !ok {
+			return 0, sqlerr.New(sqlerr.Syntax, "non-integer constant in GROUP BY").At(pos)
 		}
-		if !slices.ContainsFunc(out, func(g expr.Expr) bool { return expr.Equal(g, x) }) {
-			out = append(out, x)
+		if k < 1 || k > q.visible {
+			return 0, sqlerr.New("42P10", "GROUP BY position %d is not in select list", k).At(pos)
+		}
+		i = k - 1
+	}
+	var err error
+	if i >= 0 {
+		if q.targets[i].x, err = q.b.known(q.targets[i].x); err != nil {
+			return 0, err
+		}
+		x = q.targets[i].x
+		visitExpr(x, func(y expr.Expr) {
+			c, ok := y.(*expr.ColRef)
+			switch {
+			case !ok || err != nil || c.Index < aggMark || c.Index >= setMark:
+			case c.Index >= winMark:
+				err = sqlerr.New(sqlerr.WindowingError, "window functions are not allowed in GROUP BY").At(q.calls.wins[c.Index-winMark].pos)
+			default:
+				err = sqlerr.New(sqlerr.GroupingError, "aggregate functions are not allowed in GROUP BY").At(q.calls.aggs[c.Index-aggMark].pos)
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+	} else {
+		if x, err = e.expr(n); err != nil {
+			return 0, err
+		}
+		if x, err = q.b.known(x); err != nil {
+			return 0, err
 		}
 	}
-	return out, nil
+	if err := sortable(x.Type(), pos); err != nil {
+		return 0, sqlerr.New(sqlerr.UndefinedFunction, "could not identify an equality operator for type %s", types.FormatType(x.Type())).At(pos)
+	}
+	k := slices.IndexFunc(q.groups, func(g expr.Expr) bool { return expr.Equal(g, x) })
+	if k < 0 {
+		k = len(q.groups)
+		q.groups = append(q.groups, x)
+	}
+	return k, nil
 }
 
 // distinctOn binds DISTINCT ON and checks both kinds of DISTINCT against ORDER BY.
@@ -238,7 +229,7 @@ func (q *selection) distinctOn(e *env, order []expr.Order) ([]int, error) {
 	}
 	on := []int{}
 	for _, n := range d {
-		i, err := q.findTarget(e, n, "SELECT DISTINCT ON")
+		i, err := q.findTarget(e, n, "DISTINCT ON")
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +257,6 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		}
 		le := *e
 		le.clause = clause
-		le.noColumns = sqlerr.New("42P10", "argument of %s must not contain variables", clause)
 		x, err := le.expr(n)
 		if err != nil {
 			return nil, err
@@ -277,6 +267,13 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 				return nil, sqlerr.New(sqlerr.DatatypeMismatch, "argument of %s must be type bigint, not type %s", clause, types.FormatType(x.Type())).At(location(n))
 			}
 			return nil, err
+		}
+		v := firstColumn(x)
+		if v == nil {
+			v = ownRef(x)
+		}
+		if v != nil {
+			return nil, sqlerr.New("42P10", "argument of %s must not contain variables", clause).At(e.b.posOf(v))
 		}
 		if c, ok := y.(*expr.Const); ok && c.Val.IsNull() {
 			return nil, nil // LIMIT ALL
@@ -293,4 +290,20 @@ func (e *env) limit(s *ast.SelectStmt) (count, offset expr.Expr, err error) {
 		return nil, nil, sqlerr.New(sqlerr.Syntax, "WITH TIES cannot be specified without ORDER BY clause")
 	}
 	return count, offset, nil
+}
+
+// ownRef is a reference to the row x stands in, made in a subquery of x; nil if there is none.
+func ownRef(x expr.Expr) expr.Expr {
+	var hit expr.Expr
+	visitExpr(x, func(y expr.Expr) {
+		if s, ok := y.(*expr.Subquery); ok {
+			mapOuter(s.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+				if r.Level-depth == 1 && hit == nil {
+					hit = r
+				}
+				return r
+			})
+		}
+	})
+	return hit
 }

@@ -116,6 +116,32 @@ func mapCols(e expr.Expr, f func(*expr.ColRef) expr.Expr) expr.Expr {
 	})
 }
 
+// placeMarks gives the calls collected under the marks from lo up to hi their columns:
+// at says where the i-th of them is. Subqueries may refer to them, too.
+func placeMarks(e expr.Expr, lo, hi int, at func(i int) int) expr.Expr {
+	return mapExpr(e, func(x expr.Expr) (expr.Expr, bool) {
+		switch x := x.(type) {
+		case *expr.ColRef:
+			if x.Index >= lo && x.Index < hi {
+				return &expr.ColRef{Index: at(x.Index - lo), Typ: x.Typ, Name: x.Name}, true
+			}
+		case *expr.Subquery:
+			p := mapOuter(x.Plan.(plan.Node), 0, func(r *expr.OuterRef, depth int) expr.Expr {
+				if r.Level-depth == 1 && r.Index >= lo && r.Index < hi {
+					return &expr.OuterRef{Level: r.Level, Index: at(r.Index - lo), Typ: r.Typ, Name: r.Name}
+				}
+				return r
+			})
+			if p != x.Plan {
+				y := *x
+				y.Plan = p
+				return &y, false
+			}
+		}
+		return x, false
+	})
+}
+
 // shiftCols moves all column references n to the right.
 func shiftCols(e expr.Expr, n int) expr.Expr {
 	if n == 0 || e == nil {
@@ -242,6 +268,41 @@ func mapOuter(n plan.Node, depth int, f outerFunc) plan.Node {
 		if args, changed := lists(x.Args); changed || in != x.Input {
 			return &plan.ProjectSet{Input: in, Fns: x.Fns, Args: args, Names: x.Names}
 		}
+	case *plan.Window:
+		in := sub(x.Input)
+		changed := in != x.Input
+		funcs := make([]plan.WindowFunc, len(x.Funcs))
+		for i, f := range x.Funcs {
+			args, c := list(f.Args)
+			if changed = changed || c; c {
+				f.Args = args
+			}
+			for _, b := range []*plan.Bound{&f.Frame.Start, &f.Frame.End} {
+				o := one(b.Offset)
+				changed = changed || o != b.Offset
+				b.Offset = o
+			}
+			funcs[i] = f
+		}
+		if changed {
+			out := *x
+			out.Input, out.Funcs = in, funcs
+			return &out
+		}
+	case *plan.Expand:
+		if in := sub(x.Input); in != x.Input {
+			out := *x
+			out.Input = in
+			return &out
+		}
+	case *plan.Recursive:
+		base, step := sub(x.Base), sub(x.Step)
+		if base != x.Base || step != x.Step {
+			out := *x
+			out.Base, out.Step = base, step
+			return &out
+		}
+	case *plan.WorkTable:
 	default:
 		panic(fmt.Sprintf("bind: unknown plan node %T", n))
 	}

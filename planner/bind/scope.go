@@ -29,6 +29,7 @@ type table struct {
 	schema string            // "": an alias hides the schema
 	rel    *catalog.Relation // nil: a subquery, function or join
 	cols   []*column
+	work   bool // what a recursive query's step reads
 }
 
 // A from is a bound FROM clause, or a part of one.
@@ -36,6 +37,8 @@ type from struct {
 	node   plan.Node
 	tables []*table  // names that qualify columns
 	cols   []*column // what unqualified names and * mean, in order
+	// covered are the names of tables that the alias of a join hides.
+	covered []string
 }
 
 func (f *from) width() int {
@@ -61,7 +64,7 @@ func (f *from) shifted(n int) *from {
 		}
 		return m
 	}
-	out := &from{node: f.node}
+	out := &from{node: f.node, covered: f.covered}
 	for _, t := range f.tables {
 		nt := *t
 		nt.cols = make([]*column, len(t.cols))
@@ -88,6 +91,8 @@ type scope struct {
 	used bool
 	// outer: the join is RIGHT or FULL, so its right side may not refer to the left.
 	outer bool
+	// env: where the subquery stands that is being bound inside this row; nil: none is.
+	env *env
 }
 
 // blindTo copies the chain from s up to stop (not included) so that only the
@@ -192,6 +197,10 @@ func (s *scope) noTable(name string, pos int) error {
 		if t.from == nil {
 			continue
 		}
+		if slices.Contains(t.from.covered, name) {
+			return sqlerr.New(sqlerr.UndefinedTable, `invalid reference to FROM-clause entry for table "%s"`, name).At(pos).
+				WithHint(`There is an entry for table "%s", but it cannot be referenced from this part of the query.`, name)
+		}
 		for _, c := range t.from.tables {
 			if t.blind && c.alias == name {
 				return sqlerr.New(sqlerr.UndefinedTable, `invalid reference to FROM-clause entry for table "%s"`, name).At(pos).
@@ -212,7 +221,7 @@ func (s *scope) noTable(name string, pos int) error {
 			}
 		}
 	}
-	if near := nearest(name, names); near != "" {
+	if near := sqlerr.Nearest(name, names); near != "" {
 		err = err.WithHint(`Perhaps you meant to reference the table alias "%s".`, near)
 	}
 	return err
@@ -246,7 +255,7 @@ func (s *scope) noColumn(name string, pos int) error {
 			}
 		}
 	}
-	if near := nearestBy(name, names, func(n string) string { return n[strings.LastIndexByte(n, '.')+1:] }); near != "" {
+	if near := sqlerr.NearestBy(name, names, func(n string) string { return n[strings.LastIndexByte(n, '.')+1:] }); near != "" {
 		return err.WithHint(`Perhaps you meant to reference the column "%s".`, near)
 	}
 	return err
@@ -285,6 +294,10 @@ func (e *env) columnRef(n *ast.ColumnRef) (expr.Expr, error) {
 			return nil, err
 		}
 		if t == nil {
+			if other, _, _, err := e.scope.lookupTable("", names[0], -1); schema != "" && err == nil && other != nil {
+				return nil, sqlerr.New(sqlerr.UndefinedTable, `invalid reference to FROM-clause entry for table "%s"`, names[0]).At(pos).
+					WithHint(`There is an entry for table "%s", but it cannot be referenced from this part of the query.`, names[0])
+			}
 			return nil, e.scope.noTable(names[0], pos)
 		}
 		i := slices.IndexFunc(t.cols, func(c *column) bool { return c.name == names[1] })
@@ -296,7 +309,7 @@ func (e *env) columnRef(n *ast.ColumnRef) (expr.Expr, error) {
 					all = append(all, c.name)
 				}
 			}
-			if near := nearest(names[1], all); near != "" {
+			if near := sqlerr.Nearest(names[1], all); near != "" {
 				err = err.WithHint(`Perhaps you meant to reference the column "%s.%s".`, names[0], near)
 			}
 			return nil, err

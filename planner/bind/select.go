@@ -44,8 +44,6 @@ func (b *binder) selectStmt(s *ast.SelectStmt, parent *scope, ctes *cte, keepUnk
 		return nil, sqlerr.Unsupported("SELECT INTO").At(int(s.IntoClause.GetRel().GetLocation())).WithHint("Use CREATE TABLE AS.")
 	case len(s.LockingClause) > 0:
 		return nil, sqlerr.Unsupported("SELECT … FOR UPDATE or FOR SHARE")
-	case len(s.WindowClause) > 0:
-		return nil, sqlerr.Unsupported("the WINDOW clause").At(int(s.WindowClause[0].GetWindowDef().GetLocation()))
 	}
 	inner, err := b.with(s.WithClause, parent, ctes)
 	if err != nil {
@@ -63,7 +61,7 @@ func (b *binder) selectStmt(s *ast.SelectStmt, parent *scope, ctes *cte, keepUnk
 	if err != nil {
 		return nil, err
 	}
-	return r, b.checkUnused(inner, ctes)
+	return r, nil
 }
 
 // A selection is one plain SELECT while it is bound.
@@ -78,6 +76,7 @@ type selection struct {
 	where   expr.Expr
 	having  expr.Expr
 	groups  []expr.Expr
+	sets    [][]int // of groups; nil: one set of all
 }
 
 func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUnknown bool) (*result, error) {
@@ -90,7 +89,10 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	}
 	q := &selection{b: b, stmt: s, scope: &scope{from: f, parent: parent}, ctes: ctes, calls: &collector{}}
 	e := q.env("SELECT")
-	e.calls = q.calls
+	e.calls, e.windows = q.calls, true
+	if err := q.windowClause(s.WindowClause); err != nil {
+		return nil, err
+	}
 	if q.targets, err = e.targetList(s.TargetList); err != nil {
 		return nil, err
 	}
@@ -111,8 +113,13 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	if err != nil {
 		return nil, err
 	}
-	if q.groups, err = q.groupBy(s.GroupClause); err != nil {
+	if err := q.groupBy(s.GroupClause, s.GroupDistinct); err != nil {
 		return nil, err
+	}
+	for i := range q.calls.named {
+		if _, err := e.namedWindow(q.calls.named[i].def.Name, i+1, -1); err != nil {
+			return nil, err
+		}
 	}
 	on, err := q.distinctOn(e, order)
 	if err != nil {
@@ -121,6 +128,9 @@ func (b *binder) plainSelect(s *ast.SelectStmt, parent *scope, ctes *cte, keepUn
 	count, offset, err := q.env("LIMIT").limit(s)
 	if err != nil {
 		return nil, err
+	}
+	if len(q.calls.aggs) > 0 && slices.ContainsFunc(f.tables, func(t *table) bool { return t.work }) {
+		return nil, sqlerr.New(invalidRecursion, "aggregate functions are not allowed in a recursive query's recursive term").At(q.calls.aggs[0].pos)
 	}
 	lits, err := q.typeTargets(keepUnknown && len(s.DistinctClause) == 0, order)
 	if err != nil {
@@ -260,7 +270,18 @@ func (e *env) setStar(ind *ast.A_Indirection) ([]target, error) {
 	pos := location(ind.Arg)
 	call := ind.Arg.GetFuncCall()
 	if call == nil || !isTableFunc(call) || len(ind.Indirection) > 1 {
-		return nil, sqlerr.Unsupported("expanding a composite value").At(pos)
+		r, err := e.row(ind.Arg)
+		switch {
+		case err != nil:
+			return nil, err
+		case r == nil || len(ind.Indirection) > 1:
+			return nil, sqlerr.Unsupported("expanding a composite value").At(pos)
+		}
+		var out []target
+		for i, x := range r.cols {
+			out = append(out, target{x: x, name: r.names[i], origin: e.originOf(x), pos: pos})
+		}
+		return out, nil
 	}
 	probe := *e
 	probe.calls = &collector{}

@@ -44,25 +44,9 @@ func (b *binder) setTree(s *ast.SelectStmt, parent *scope, ctes *cte) (*result, 
 	case ast.SetOperation_SETOP_EXCEPT:
 		out.Op, name = plan.Except, "EXCEPT"
 	}
-	if len(l.cols) != len(r.cols) {
-		pos := -1
-		if len(r.cols) > 0 {
-			pos = r.cols[0].pos
-		}
-		return nil, sqlerr.New(sqlerr.Syntax, "each %s query must have the same number of columns", name).At(pos)
-	}
-	want := make([]types.Type, len(l.cols))
-	for i := range want {
-		lt, rt := l.cols[i].untyped(), r.cols[i].untyped()
-		if want[i], err = expr.CommonType([]types.Type{lt, rt}); err != nil {
-			return nil, sqlerr.New(sqlerr.DatatypeMismatch, "%s types %s and %s cannot be matched", name,
-				types.FormatType(lt), types.FormatType(rt)).At(r.cols[i].pos)
-		}
-		if !out.All || out.Op != plan.Union {
-			if err := sortable(want[i], r.cols[i].pos); err != nil {
-				return nil, sqlerr.New(sqlerr.UndefinedFunction, "could not identify an equality operator for type %s", types.FormatType(want[i])).At(r.cols[i].pos)
-			}
-		}
+	want, err := b.setTypes(name, l, r, !out.All || out.Op != plan.Union)
+	if err != nil {
+		return nil, err
 	}
 	for _, side := range []*result{l, r} {
 		if err := b.retype(side, want, implicit, nil); err != nil {
@@ -120,6 +104,15 @@ func (b *binder) resultOrder(r *result, s *ast.SelectStmt, parent *scope, ctes *
 			col = i - 1
 		}
 		if col < 0 {
+			// What is wrong with the expression itself comes first.
+			t := &table{}
+			for i, c := range r.cols {
+				t.cols = append(t.cols, &column{name: c.name, typ: c.typ, index: i, table: t})
+			}
+			oe := &env{b: b, scope: &scope{from: &from{node: r.node, cols: t.cols}, parent: parent}, ctes: ctes, clause: "ORDER BY", calls: &collector{}, windows: true}
+			if _, err := oe.expr(sb.Node); err != nil {
+				return err
+			}
 			what := "UNION/INTERSECT/EXCEPT"
 			if len(s.ValuesLists) > 0 {
 				what = "VALUES"

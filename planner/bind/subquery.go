@@ -11,6 +11,9 @@ import (
 // subLink binds a query inside an expression.
 func (e *env) subLink(x *ast.SubLink) (expr.Expr, error) {
 	pos := int(x.Location)
+	if e.noSub != "" {
+		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", e.noSub).At(pos)
+	}
 	switch x.SubLinkType {
 	case ast.SubLinkType_EXISTS_SUBLINK:
 		r, err := e.subSelect(x)
@@ -51,7 +54,14 @@ func (e *env) subLink(x *ast.SubLink) (expr.Expr, error) {
 }
 
 func (e *env) subSelect(x *ast.SubLink) (*result, error) {
-	return e.b.selectStmt(x.Subselect.GetSelectStmt(), e.scope, e.ctes, false)
+	parent := e.scope
+	if parent == nil {
+		parent = &scope{}
+	}
+	was := parent.env
+	parent.env = e // aggregates of this level may stand inside
+	defer func() { parent.env = was }()
+	return e.b.selectStmt(x.Subselect.GetSelectStmt(), parent, e.ctes, false)
 }
 
 func subquery(kind expr.SubqueryKind, n plan.Node, t types.Type) *expr.Subquery {
@@ -74,14 +84,8 @@ func (e *env) quantifiedSubquery(x *ast.SubLink) (expr.Expr, error) {
 	}
 	all := x.SubLinkType == ast.SubLinkType_ALL_SUBLINK
 	negate := false
-	if len(lefts) > 1 {
-		switch {
-		case name == "=" && !all:
-		case name == "<>" && all: // not equal to any
-			name, all, negate = "=", false, true
-		default:
-			return nil, sqlerr.Unsupported("comparing a row by %s with the rows of a subquery", name).At(pos)
-		}
+	if len(lefts) > 1 && name == "<>" && all { // not equal to any
+		name, all, negate = "=", false, true
 	}
 	left, err := e.exprs(lefts)
 	if err != nil {
@@ -97,6 +101,9 @@ func (e *env) quantifiedSubquery(x *ast.SubLink) (expr.Expr, error) {
 	if len(r.cols) < len(left) {
 		return nil, sqlerr.New(sqlerr.Syntax, "subquery has too few columns").At(pos)
 	}
+	if len(lefts) > 1 && (name != "=" || all) {
+		return e.rowQuantified(name, left, r, all, pos)
+	}
 	out := &expr.Subquery{Kind: expr.SubqueryAny, Typ: types.Bool}
 	if all {
 		out.Kind = expr.SubqueryAll
@@ -108,7 +115,7 @@ func (e *env) quantifiedSubquery(x *ast.SubLink) (expr.Expr, error) {
 			return nil, at(err, pos)
 		}
 		if op.Ret.OID != types.OIDBool {
-			return nil, sqlerr.New(sqlerr.DatatypeMismatch, "operator %s must return type boolean, not type %s", name, types.FormatType(op.Ret)).At(pos)
+			return nil, sqlerr.New(sqlerr.DatatypeMismatch, "row comparison operator must yield type boolean, not type %s", types.FormatType(op.Ret)).At(pos)
 		}
 		if l, err = e.b.operand(l, args[0], pos); err != nil {
 			return nil, err
@@ -129,17 +136,62 @@ func (e *env) quantifiedSubquery(x *ast.SubLink) (expr.Expr, error) {
 	return out, nil
 }
 
+// rowQuantified is a comparison of a row with every row of a query that is not an
+// equality with any: the comparison is computed inside the query, and is true of any, or of all.
+func (e *env) rowQuantified(name string, left []expr.Expr, r *result, all bool, pos int) (expr.Expr, error) {
+	p := &plan.Project{Input: r.node, Names: []string{"$compare"}}
+	outer, cols := make([]expr.Expr, len(left)), make([]expr.Expr, len(left))
+	for i, c := range r.cols {
+		cols[i] = &expr.ColRef{Index: i, Typ: c.typ, Name: c.name}
+		outer[i] = outward(left[i])
+	}
+	cmp, err := e.b.compareRows(name, outer, cols, false, pos)
+	if err != nil {
+		return nil, err
+	}
+	p.Exprs = []expr.Expr{cmp}
+	eq, _, err := expr.Resolve("=", true, []types.Type{types.Bool, types.Bool})
+	if err != nil {
+		return nil, err
+	}
+	out := subquery(expr.SubqueryAny, p, types.Bool)
+	if all {
+		out.Kind = expr.SubqueryAll
+	}
+	out.Left, out.Ops = []expr.Expr{boolConst(true)}, []*expr.Func{eq}
+	return out, nil
+}
+
+// outward turns an expression over a row into one that stands in a query inside it.
+func outward(x expr.Expr) expr.Expr {
+	return mapExpr(x, func(x expr.Expr) (expr.Expr, bool) {
+		switch x := x.(type) {
+		case *expr.ColRef:
+			return &expr.OuterRef{Level: 1, Index: x.Index, Typ: x.Typ, Name: x.Name}, true
+		case *expr.OuterRef:
+			return shiftLevel(1)(x, 0), true
+		case *expr.Subquery:
+			y := *x
+			y.Plan = shiftOuter(x.Plan.(plan.Node), 0, 1)
+			return &y, false
+		}
+		return x, false
+	})
+}
+
 // rowSubquery binds (a, b) op (SELECT x, y).
-func (e *env) rowSubquery(name string, row *ast.RowExpr, sub *ast.SubLink, pos int) (expr.Expr, error) {
-	ls, err := e.exprs(row.Args)
+func (e *env) rowSubquery(name string, l *row, sub *ast.SubLink, pos int) (expr.Expr, error) {
+	r, err := e.subSelect(sub)
 	if err != nil {
 		return nil, err
 	}
-	rs, err := e.columnsOf(sub, len(ls))
-	if err != nil {
-		return nil, err
+	switch {
+	case len(r.cols) > len(l.cols):
+		return nil, sqlerr.New(sqlerr.Syntax, "subquery has too many columns").At(pos)
+	case len(r.cols) < len(l.cols):
+		return nil, sqlerr.New(sqlerr.Syntax, "subquery has too few columns").At(pos)
 	}
-	return e.b.compareRows(name, ls, rs, pos)
+	return e.b.compareRows(name, l.cols, oneByOne(r), false, pos)
 }
 
 // columnsOf is a subquery of one row as n scalar subqueries, one for each column.
@@ -151,11 +203,15 @@ func (e *env) columnsOf(sub *ast.SubLink, n int) ([]expr.Expr, error) {
 	if len(r.cols) != n {
 		return nil, sqlerr.New(sqlerr.Syntax, "number of columns does not match number of values").At(int(sub.Location))
 	}
-	out := make([]expr.Expr, n)
+	return oneByOne(r), nil
+}
+
+func oneByOne(r *result) []expr.Expr {
+	out := make([]expr.Expr, len(r.cols))
 	for i, c := range r.cols {
 		p := identity(r.node)
 		p.Exprs, p.Names = p.Exprs[i:i+1], p.Names[i:i+1]
 		out[i] = subquery(expr.SubqueryScalar, p, c.typ)
 	}
-	return out, nil
+	return out
 }

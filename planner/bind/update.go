@@ -151,9 +151,6 @@ func (b *binder) update(s *ast.UpdateStmt) (*plan.Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.checkUnused(ctes, nil); err != nil {
-		return nil, err
-	}
 	p := &plan.Project{Input: node}
 	for i, c := range rel.Columns {
 		p.Exprs = append(p.Exprs, &expr.ColRef{Index: i, Typ: c.Type, Name: rel.Name + "." + c.Name})
@@ -185,9 +182,6 @@ func (b *binder) delete(s *ast.DeleteStmt) (*plan.Delete, error) {
 	}
 	node, sc, err := b.changed(rel, s.Relation, s.UsingClause, s.WhereClause, ctes)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.checkUnused(ctes, nil); err != nil {
 		return nil, err
 	}
 	if len(s.UsingClause) > 0 {
@@ -265,20 +259,13 @@ func scalarOptions(o Options) Options {
 }
 
 func (b *binder) scalarNode(n *ast.Node, rel *catalog.Relation, clause string) (expr.Expr, error) {
-	e := &env{b: b, scope: &scope{}, clause: clause}
+	e := &env{b: b, scope: &scope{}, clause: clause, noSub: strings.TrimSuffix(clause, "s")}
 	if rel == nil {
 		e.noColumns = sqlerr.New(sqlerr.NotSupported, "cannot use column reference in DEFAULT expression")
 	} else {
 		e.scope.from = tableFrom(rel, "", 0)
 	}
-	x, err := e.expr(n)
-	if err != nil {
-		return nil, err
-	}
-	if expr.HasSubquery(x) {
-		return nil, sqlerr.New(sqlerr.NotSupported, "cannot use subquery in %s", strings.TrimSuffix(clause, "s")).At(location(n))
-	}
-	return x, nil
+	return e.expr(n)
 }
 
 // scalarAs is the expression of a default or a generated column, of the column's type. rel nil: a default.
@@ -308,12 +295,8 @@ func scalarAs(text string, rel *catalog.Relation, c catalog.Column, o Options) (
 func (b *binder) coerceColumn(x expr.Expr, c catalog.Column, clause string, pos int) (expr.Expr, error) {
 	y, err := b.coerce(x, c.Type, assignment, pos)
 	if err != nil && sqlerr.Code(err) == sqlerr.DatatypeMismatch {
-		what := "default"
-		if c.Generated != "" {
-			what = "generation"
-		}
-		return nil, sqlerr.New(sqlerr.DatatypeMismatch, `column "%s" is of type %s but %s expression is of type %s`, c.Name,
-			types.FormatType(c.Type), what, types.FormatType(x.Type())).At(pos).
+		return nil, sqlerr.New(sqlerr.DatatypeMismatch, `column "%s" is of type %s but default expression is of type %s`, c.Name,
+			types.FormatType(c.Type), types.FormatType(x.Type())).At(pos).
 			WithHint("You will need to rewrite or cast the expression.")
 	}
 	return y, err

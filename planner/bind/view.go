@@ -91,7 +91,7 @@ func CreateTableAs(stmt parser.Statement, o Options) (*catalog.Relation, *plan.Q
 
 // queryOf binds the query a relation is defined by, and takes the relation's columns from it.
 func queryOf(r *catalog.Relation, stmt parser.Statement, name *ast.RangeVar, query *ast.Node, aliases []string, o Options) (*plan.Query, error) {
-	schema, err := o.creationSchema(name.Schemaname, int(name.Location))
+	schema, err := o.creationSchema(name.Schemaname, name.Relname, int(name.Location))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,10 @@ func queryOf(r *catalog.Relation, stmt parser.Statement, name *ast.RangeVar, que
 	}
 	slices.Sort(r.DependsOn)
 	if len(aliases) > len(q.Names) {
-		return nil, sqlerr.New(sqlerr.Syntax, "%s specifies more column names than columns", parser.Tag(&stmt)).At(int(name.Location))
+		if r.Kind != catalog.View {
+			return nil, sqlerr.New(sqlerr.Syntax, "too many column names were specified").At(int(name.Location))
+		}
+		return nil, sqlerr.New(sqlerr.Syntax, "CREATE VIEW specifies more column names than columns").At(int(name.Location))
 	}
 	copy(q.Names, aliases)
 	for i, f := range q.Root.Schema() {

@@ -8,7 +8,8 @@ import (
 type (
 	// A Window computes functions over the rows of a partition in an order; output: input
 	// columns, then one column a function. Functions with other partitions or orders are in
-	// Windows of their own, one over the other.
+	// Windows of their own, one over the other; those with other frames are not. Rows equal in
+	// OrderBy are peers; without OrderBy all rows of a partition are.
 	Window struct {
 		Input       Node
 		PartitionBy []int
@@ -30,7 +31,8 @@ type (
 
 	// A Recursive computes WITH RECURSIVE, in batch only: the rows of Base, then those of
 	// Step over the rows that came last (its WorkTables of the same ID), until there are none. All
-	// false: UNION, a row that has been there is dropped.
+	// false: UNION, a row that has been there is dropped. One Recursive may stand at several
+	// places of a plan (a WITH query that is named twice), and each run has its own work table.
 	Recursive struct {
 		ID   int
 		Base Node
@@ -50,7 +52,7 @@ type (
 type WindowFunc struct {
 	// Name of the window function: row_number, rank, dense_rank, percent_rank, cume_dist, ntile,
 	// lag, lead, first_value, last_value or nth_value; "": Agg over the frame.
-	Name  string
+	Name  string      // with Args of the types expr.ResolveWindow wants
 	Args  []expr.Expr // over the input; for Name only
 	Agg   expr.Agg    // for Name "", with its filter
 	Typ   types.Type
@@ -77,7 +79,10 @@ const (
 	UnboundedFollowing
 )
 
-// A Bound of a frame. Offset is without column references; for Preceding and Following.
+// A Bound of a frame. Offset is for Preceding and Following, the same for all rows: a
+// bigint; in Range what is added to the order column: bigint for integers, double
+// precision for real and double precision, numeric, or an interval for dates and times.
+// NULL and negative offsets are errors (22004, 22013) where the window is computed.
 type Bound struct {
 	Kind   BoundKind
 	Offset expr.Expr

@@ -84,16 +84,21 @@ type Relation struct {
 	With           []Option
 	Checks         []Check
 	// Job: what runs it. Zero for View, System.
-	Parallelism int        // 0: adaptive
-	State       []ID       // operator state tables of its job, for DROP
-	Building    bool       // being created: visible to SHOW JOBS and CANCEL, not to queries
-	Background  bool       // Building goes on without its session, also after a restart
-	Failed      string     // why its job has stopped for good; "": it runs
-	RateLimit   *int64     // backfill rows per second; nil: unlimited, 0: paused
-	Plan        *PlanInput // what its plan was made from, so that a restart makes the same one; nil: its definition alone
-	Owner       string
-	Comment     string
-	SearchPath  []string // in force when it was created; names in Definition resolve by it
+	Parallelism int  // 0: adaptive
+	Building    bool // being created: visible to SHOW JOBS and CANCEL, not to queries
+	// BuildParallelism is Parallelism while it is Building; 0: the same.
+	BuildParallelism int
+	State            []ID   // operator state tables of its job, for DROP
+	Background       bool   // Building goes on without its session, also after a restart
+	Failed           string // why its job has stopped for good; "": it runs
+	RateLimit        *int64 // backfill rows per second; nil: unlimited, 0: paused
+	Paused           bool   // its backfill is paused, whatever RateLimit says
+	// FragmentRates are backfill rows per second of fragments that have a limit of their own.
+	FragmentRates map[uint32]int64
+	Plan          *PlanInput // what its plan was made from, so that a restart makes the same one; nil: its definition alone
+	Owner         string
+	Comment       string
+	SearchPath    []string // in force when it was created; names in Definition resolve by it
 }
 
 // A PlanInput is everything besides its definition that shaped a job's plan.
@@ -111,6 +116,25 @@ type TableStats struct {
 
 // A Check is a CHECK constraint as SQL text.
 type Check struct{ Name, Expr string }
+
+// BackfillRate is the limit in force of a relation's backfills, in rows per second; -1: none.
+func (r *Relation) BackfillRate() int64 {
+	switch {
+	case r.Paused:
+		return 0
+	case r.RateLimit == nil:
+		return -1
+	}
+	return *r.RateLimit
+}
+
+// FragmentRate is BackfillRate of one fragment.
+func (r *Relation) FragmentRate(fragment uint32) int64 {
+	if rate, ok := r.FragmentRates[fragment]; ok && !r.Paused {
+		return rate
+	}
+	return r.BackfillRate()
+}
 
 // Fields returns the schema of all columns, hidden ones included.
 func (r *Relation) Fields() types.Schema {

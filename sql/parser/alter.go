@@ -7,6 +7,9 @@ var alterable = []ObjectKind{Table, MaterializedView, View, Sink, Source, Index,
 
 func (r *reader) alter(c *Clauses) (Ext, error) {
 	r.i++
+	if r.accept("fragment") {
+		return r.alterFragment()
+	}
 	kind := r.kind(alterable...)
 	if kind == "" {
 		return nil, nil
@@ -74,4 +77,23 @@ func (r *reader) alter(c *Clauses) (Ext, error) {
 		return nil, r.err
 	}
 	return nil, nil
+}
+
+// alterFragment reads ALTER FRAGMENT n, … SET name {= | TO} value.
+func (r *reader) alterFragment() (Ext, error) {
+	e := &AlterSet{Pos: r.pos(), Kind: Fragment}
+	for r.err == nil {
+		e.Fragments = append(e.Fragments, r.integer())
+		if !r.accept(",") {
+			break
+		}
+	}
+	r.expect("set")
+	e.Setting.Pos = r.here()
+	e.Setting.Name = r.label()
+	if !r.accept("=") {
+		r.expect("to")
+	}
+	r.value(&e.Setting)
+	return r.result(e)
 }

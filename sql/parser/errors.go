@@ -72,6 +72,8 @@ func codeOf(message string) string {
 	switch {
 	case strings.Contains(message, "not yet implemented"), strings.HasPrefix(message, "unsafe use of"):
 		return sqlerr.NotSupported
+	case strings.HasPrefix(message, "frame start"), strings.HasPrefix(message, "frame end"):
+		return sqlerr.WindowingError
 	case strings.HasPrefix(message, "precision for type"):
 		return sqlerr.InvalidParameter
 	case strings.Contains(message, "out of range"):
@@ -107,9 +109,9 @@ func near(text string, offset int) *sqlerr.Error {
 }
 
 // starters begin a statement.
-var starters = [...]string{"alter", "analyze", "begin", "cancel", "checkpoint", "close", "comment", "commit", "copy", "create", "deallocate", "declare",
+var starters = [...]string{"alter", "analyze", "begin", "cancel", "check", "checkpoint", "close", "comment", "commit", "copy", "create", "deallocate", "declare",
 	"delete", "describe", "discard", "drop", "end", "execute", "explain", "fetch", "flush", "grant", "insert", "kill", "listen", "lock", "merge",
-	"move", "prepare", "recover", "reset", "revoke", "rollback", "savepoint", "select", "set", "show", "start", "truncate", "unlisten",
+	"move", "pause", "prepare", "recover", "reset", "resume", "revoke", "rollback", "savepoint", "select", "set", "show", "start", "truncate", "unlisten",
 	"update", "vacuum", "values", "wait", "with"}
 
 // hint adds the likely mend.
@@ -130,37 +132,11 @@ func (p *parser) hint(i int, e *sqlerr.Error) {
 	}
 	best, distance := "", 3
 	for _, s := range starters {
-		if d := editDistance(w, s); d < distance && d < len(s)/2 && d > 0 {
+		if d := sqlerr.EditDistance(w, s, 2); d < distance && d < len(s)/2 && d > 0 {
 			best, distance = s, d
 		}
 	}
 	if best != "" {
 		e.WithHint("Perhaps you meant %s.", strings.ToUpper(best))
 	}
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-func editDistance(a, b string) int {
-	if len(a) > 20 {
-		return len(a)
-	}
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
-			}
-		}
-		before, prev, cur = prev, cur, before
-	}
-	return prev[len(b)]
 }

@@ -25,6 +25,7 @@ const (
 	Connection       ObjectKind = "CONNECTION"
 	Secret           ObjectKind = "SECRET"
 	Function         ObjectKind = "FUNCTION"
+	Fragment         ObjectKind = "FRAGMENT"
 )
 
 // OptionKind says how an option's value was written.
@@ -203,13 +204,16 @@ type Drop struct {
 }
 
 // AlterSet is ALTER … SET name {= | TO} value: parallelism, backfill_rate_limit, source_rate_limit, dml_rate_limit, ….
+//
+// ALTER FRAGMENT n, … SET … is one as well, with Fragments instead of a Name.
 type AlterSet struct {
-	Pos      int
-	Kind     ObjectKind
-	IfExists bool
-	Name     Name
-	Setting  Option // Value is lower-cased unless quoted; "default" for DEFAULT, "bounded(4)" keeps its parentheses
-	Deferred bool
+	Pos       int
+	Kind      ObjectKind
+	IfExists  bool
+	Name      Name
+	Fragments []int64
+	Setting   Option // Value is lower-cased unless quoted; "default" for DEFAULT, "bounded(4)" keeps its parentheses
+	Deferred  bool
 }
 
 // AlterSwap is ALTER … SWAP WITH other.
@@ -308,8 +312,25 @@ type Wait struct {
 	Name Name
 }
 
-// Recover is RECOVER.
-type Recover struct{ Pos int }
+// Recover is RECOVER, of all, or RECOVER [kind] name of a job that has stopped.
+type Recover struct {
+	Pos  int
+	Kind ObjectKind // empty: not said
+	Name Name       // empty: everything
+}
+
+// Check is CHECK MATERIALIZED VIEW name: compare what it holds with what its query gives.
+type Check struct {
+	Pos  int
+	Name Name
+}
+
+// Backfill is PAUSE BACKFILL or RESUME BACKFILL, of one relation or of all.
+type Backfill struct {
+	Pos    int
+	Resume bool
+	Name   Name // empty: all
+}
 
 // CancelJobs is CANCEL JOBS id, ….
 type CancelJobs struct {
@@ -370,6 +391,8 @@ func (*Explain) ext()                   {}
 func (*Flush) ext()                     {}
 func (*Wait) ext()                      {}
 func (*Recover) ext()                   {}
+func (*Check) ext()                     {}
+func (*Backfill) ext()                  {}
 func (*CancelJobs) ext()                {}
 func (*Kill) ext()                      {}
 func (*CopySubscribe) ext()             {}

@@ -35,8 +35,26 @@ func (p *parser) extension(s span, c *Clauses) (Ext, error) {
 		r.i++
 		return &Flush{r.pos()}, r.finish()
 	case "recover":
+		e := &Recover{Pos: r.pos()}
 		r.i++
-		return &Recover{r.pos()}, r.finish()
+		if !r.done() {
+			e.Kind = r.kind(MaterializedView, Table, Index, Sink, Source)
+			e.Name = r.name()
+		}
+		return r.result(e)
+	case "check":
+		e := &Check{Pos: r.pos()}
+		r.i++
+		r.expect("materialized", "view")
+		e.Name = r.name()
+		return r.result(e)
+	case "pause", "resume":
+		e := &Backfill{Pos: r.pos(), Resume: r.next("resume")}
+		r.i++
+		if r.expect("backfill"); !r.done() {
+			e.Name = r.name()
+		}
+		return r.result(e)
 	case "wait":
 		return r.wait()
 	case "cancel":

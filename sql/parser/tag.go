@@ -64,6 +64,13 @@ func extTag(e Ext) string {
 		return "WAIT"
 	case *Recover:
 		return "RECOVER"
+	case *Check:
+		return "CHECK"
+	case *Backfill:
+		if e.Resume {
+			return "RESUME BACKFILL"
+		}
+		return "PAUSE BACKFILL"
 	case *CancelJobs:
 		return "CANCEL JOBS"
 	case *Kill:

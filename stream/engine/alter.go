@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -299,50 +298,4 @@ func (s *Session) alterTable(n *ast.AlterTableStmt) (*Result, error) {
 		}
 	}
 	return done("ALTER " + objectWords(n.Objtype)), nil
-}
-
-// System parameters, kept with the database.
-const (
-	paramPauseNext = "pause_on_next_bootstrap"
-	paramPaused    = "backfill_paused"
-)
-
-// alterSystem is ALTER SYSTEM SET.
-func (s *Session) alterSystem(ctx context.Context, n *ast.VariableSetStmt) (*Result, error) {
-	db := s.db
-	if err := s.notInBlock("ALTER SYSTEM"); err != nil {
-		return nil, err
-	}
-	if n.Name != paramPauseNext && n.Name != paramPaused {
-		return nil, sqlerr.New(sqlerr.UndefinedObject, "unrecognized system parameter %q", n.Name).
-			WithHint("Parameters that can be changed while the server runs: %s, %s. SHOW PARAMETERS shows all.", paramPaused, paramPauseNext)
-	}
-	on := false
-	if n.Kind == ast.VariableSetKind_VAR_SET_VALUE {
-		vals, err := parser.SetValues(n)
-		if err != nil {
-			return nil, err
-		}
-		var ok bool
-		if on, ok = parseBool(strings.Join(vals, "")); !ok {
-			return nil, sqlerr.New(sqlerr.InvalidParameter, "parameter %q requires a Boolean value", n.Name)
-		}
-	}
-	db.ddl.Lock()
-	defer db.ddl.Unlock()
-	if n.Name == paramPaused {
-		if err := db.jobs.Pause(ctx, on); err != nil {
-			return nil, err
-		}
-		return done("ALTER SYSTEM"), nil
-	}
-	was, had := db.params[n.Name]
-	db.params[n.Name] = onOff(on)
-	if err := db.change(nil, nil, func(e epoch) { db.stageParam(e, n.Name) }); err != nil {
-		if delete(db.params, n.Name); had {
-			db.params[n.Name] = was
-		}
-		return nil, err
-	}
-	return done("ALTER SYSTEM"), nil
 }

@@ -18,9 +18,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
 	"streamdb/sql/sqlerr"
 	"streamdb/storage"
+	"streamdb/stream"
 	"streamdb/stream/connector"
 	"streamdb/stream/connector/datagen"
 	"streamdb/stream/engine/syscat"
@@ -33,6 +35,7 @@ type Options struct {
 	Dir         string        // ":memory:" or "": nothing is kept
 	Store       string        // storage engine; "": badger
 	MemoryLimit int64         // bytes for the store's and the operators' caches; 0: small defaults
+	CacheBytes  int64         // for the operators' caches; 0: half of MemoryLimit, or a small default
 	Reserve     int64         // bytes of free disk below which writes are refused; 0: by rule
 	Parallelism int           // actors of a fragment; 0: the cores, at least 2
 	Interval    time.Duration // between barriers while something is active; 0: 100 ms
@@ -60,6 +63,7 @@ type DB struct {
 	ddl    sync.Mutex        // one catalog change at a time; not held while a job backfills
 	nextID catalog.ID        // guarded by ddl
 	params map[string]string // system parameters that were set; guarded by ddl
+	tuning *stream.Tuning
 	rowSeq atomic.Uint64
 	bg     sync.WaitGroup // background DDL and failure bookkeeping
 	ctx    context.Context
@@ -115,11 +119,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{o: o, log: o.Logger, clock: o.Clock, store: store, metrics: newMetrics(o.Registerer), nextID: catalog.FirstUserID,
-		params: map[string]string{}, writers: map[catalog.ID]*tableWriter{}, sessions: map[uint32]*Session{}, rng: rand.New(rand.NewPCG(o.Seed, 1))}
+		params: map[string]string{}, tuning: stream.NewTuning(), writers: map[catalog.ID]*tableWriter{}, sessions: map[uint32]*Session{}, rng: rand.New(rand.NewPCG(o.Seed, 1))}
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
 		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
-		Fatal: o.Fatal, StageFailed: db.stageFailed, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers})
+		Fatal: o.Fatal, StageFailed: db.stageFailed, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers, Tuning: db.tuning})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {
 		db.jobs.Close()
@@ -131,6 +135,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 
 // cacheBytes is what all operators' caches may hold together.
 func (db *DB) cacheBytes() int64 {
+	if db.o.CacheBytes > 0 {
+		return db.o.CacheBytes
+	}
 	if db.o.MemoryLimit > 0 {
 		return db.o.MemoryLimit / 2
 	}
@@ -272,17 +279,20 @@ func (db *DB) restore(ctx context.Context) error {
 			fail(r, err)
 			continue
 		}
-		run = append(run, job.Restored{Rel: r, Graph: g, Parallelism: db.parallelism(r)})
+		run = append(run, db.spec(r, g))
 		if r.Building {
 			resume = append(resume, r)
 		}
+	}
+	if err := db.restoreParams(ctx); err != nil {
+		return err
 	}
 	if db.params[paramPauseNext] == "on" {
 		if err := db.jobs.Pause(ctx, true); err != nil {
 			return err
 		}
 		db.params[paramPauseNext] = "off"
-		db.log.Warn("backfills are paused, as pause_on_next_bootstrap asked", "resume", "ALTER SYSTEM SET backfill_paused = off")
+		db.log.Warn("backfills are paused, as pause_on_next_bootstrap asked", "resume", "RESUME BACKFILL")
 	}
 	if len(user) > 0 {
 		err := db.jobs.Restore(ctx, run, func(e storage.Epoch, not map[catalog.ID]error) {
@@ -323,6 +333,15 @@ func (db *DB) parallelism(r *catalog.Relation) int {
 		return r.Parallelism
 	}
 	return db.o.Parallelism
+}
+
+// spec is how a relation's job runs.
+func (db *DB) spec(r *catalog.Relation, g *plan.Graph) job.Spec {
+	sp := job.Spec{Rel: r, Graph: g, Parallelism: db.parallelism(r)}
+	if r.Building {
+		sp.Building = r.BuildParallelism
+	}
+	return sp
 }
 
 // jobFailed records that jobs have stopped for good.

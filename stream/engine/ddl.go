@@ -93,6 +93,9 @@ func (s *Session) takeOptions(rel *catalog.Relation, with []parser.Option) error
 	if n, err := strconv.Atoi(s.set.get("streaming_parallelism")); err == nil {
 		rel.Parallelism = n
 	}
+	if n, err := strconv.Atoi(s.set.get("streaming_parallelism_for_backfill")); err == nil {
+		rel.BuildParallelism = n
+	}
 	rel.Vnodes = int(s.set.int("streaming_max_parallelism"))
 	rel.Background = s.set.on("background_ddl")
 	rel.Owner, rel.SearchPath = s.user, s.searchPath()
@@ -304,7 +307,7 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 	planned.Building = planned.Kind != catalog.Table
 	j := &jobPlan{planned, g}
 	db.cat.Store(db.Catalog().With([]*catalog.Relation{planned}, nil))
-	_, err = db.jobs.Create(ctx, planned, g, db.parallelism(planned), func(e storage.Epoch) { db.stage(e, []*catalog.Relation{planned}, nil) })
+	_, err = db.jobs.Start(ctx, db.spec(planned, g), func(e storage.Epoch) { db.stage(e, []*catalog.Relation{planned}, nil) })
 	if err != nil {
 		db.abandon(planned, err)
 		return nil, cause(ctx, err)

@@ -146,7 +146,7 @@ func (s *Session) find(n parser.Name) (*catalog.Relation, error) {
 			names = append(names, r.Name)
 		}
 	}
-	if near := nearest(n.Name, names); near != "" {
+	if near := sqlerr.Nearest(n.Name, names); near != "" {
 		e.WithHint("Perhaps you meant %q.", near)
 	}
 	return nil, e

@@ -1,20 +1,25 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
 	"streamdb/sql/expr"
 	"streamdb/sql/parser"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 	"streamdb/storage"
-	"streamdb/stream"
+	"streamdb/stream/engine/syscat"
 	"streamdb/stream/job"
 )
 
@@ -176,6 +181,9 @@ func (s *Session) alterSet(ctx context.Context, a *parser.AlterSet) (*Result, er
 	db := s.db
 	db.ddl.Lock()
 	defer db.ddl.Unlock()
+	if a.Kind == parser.Fragment {
+		return s.alterFragments(ctx, a)
+	}
 	r, err := s.find(a.Name)
 	if err != nil {
 		if a.IfExists {
@@ -187,26 +195,148 @@ func (s *Session) alterSet(ctx context.Context, a *parser.AlterSet) (*Result, er
 	if want, ok := dropKinds[a.Kind]; ok && r.Kind != want {
 		return nil, sqlerr.New(sqlerr.WrongObjectType, "%q is not %s", r.Name, article(kindName(want))).At(a.Name.Pos)
 	}
-	switch name := strings.ToLower(a.Setting.Name); name {
+	bad := func() error {
+		return sqlerr.New(sqlerr.InvalidParameter, "invalid value for parameter %q: %q", a.Setting.Name, a.Setting.Value).At(a.Setting.ValuePos)
+	}
+	if db.jobs.Job(r.ID) == nil {
+		return nil, sqlerr.New(sqlerr.NotPrepared, "%s %q has no job", kindName(r.Kind), r.Name).At(a.Name.Pos)
+	}
+	n := *r
+	switch strings.ToLower(a.Setting.Name) {
 	case "backfill_rate_limit":
 		v, err := checkRate(a.Setting.Value)
 		if err != nil {
-			return nil, sqlerr.New(sqlerr.InvalidParameter, "invalid value for parameter %q: %q", name, a.Setting.Value).At(a.Setting.ValuePos)
+			return nil, bad()
 		}
-		rate := stream.Unlimited
-		n := *r
-		n.RateLimit = nil
+		n.RateLimit, n.Paused = nil, false
 		if x, err := strconv.ParseInt(v, 10, 64); err == nil {
-			rate, n.RateLimit = x, &x
+			n.RateLimit = &x
 		}
-		if err := db.jobs.Throttle(ctx, r.ID, rate, func(e storage.Epoch) { db.stage(e, []*catalog.Relation{&n}, nil) }); err != nil {
-			return nil, err
+		err = db.throttle(ctx, &n)
+		return done("ALTER " + string(a.Kind)), err
+	case "parallelism":
+		if n.Parallelism, err = parallelismOf(r, a.Setting.Value); err != nil {
+			return nil, cmp.Or(asUser(err), bad())
 		}
-		db.cat.Store(db.Catalog().With([]*catalog.Relation{&n}, nil))
-		return done("ALTER " + string(a.Kind)), nil
+		err = db.jobs.Rescale(ctx, r.ID, db.parallelism(&n), func(e storage.Epoch) { db.stage(e, []*catalog.Relation{&n}, nil) })
+	case "backfill_parallelism":
+		if n.BuildParallelism, err = parallelismOf(r, a.Setting.Value); err != nil {
+			return nil, cmp.Or(asUser(err), bad())
+		}
+		err = db.jobs.RescaleBackfill(ctx, r.ID, n.BuildParallelism, func(e storage.Epoch) { db.stage(e, []*catalog.Relation{&n}, nil) })
 	default:
 		return nil, sqlerr.Unsupported("ALTER %s … SET %s", a.Kind, strings.ToUpper(a.Setting.Name)).At(a.Setting.Pos)
 	}
+	if err != nil {
+		return nil, err
+	}
+	db.cat.Store(db.Catalog().With([]*catalog.Relation{&n}, nil))
+	return done("ALTER " + string(a.Kind)), nil
+}
+
+// asUser is an error that users are told as it is; nil: it is not one.
+func asUser(err error) error {
+	var e *sqlerr.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+// parallelismOf reads n, ADAPTIVE or DEFAULT (0) as a parallelism of r.
+func parallelismOf(r *catalog.Relation, value string) (int, error) {
+	v, err := checkParallelism(value)
+	if err != nil {
+		return 0, err
+	}
+	if v == "default" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if most := cmp.Or(r.Vnodes, job.DefaultVnodes); err == nil && n > most {
+		return 0, sqlerr.New(sqlerr.InvalidParameter, "parallelism %d of %q is more than its %d vnodes", n, r.Name, most).
+			WithHint("streaming_max_parallelism is the number of vnodes of new relations.")
+	}
+	return n, err
+}
+
+// throttle puts the backfill rate of a changed relation in force and keeps it. The caller holds ddl.
+func (db *DB) throttle(ctx context.Context, n *catalog.Relation) error {
+	err := db.jobs.Throttle(ctx, n, func(e storage.Epoch) { db.stage(e, []*catalog.Relation{n}, nil) })
+	if err == nil {
+		db.cat.Store(db.Catalog().With([]*catalog.Relation{n}, nil))
+	}
+	return err
+}
+
+// alterFragments is ALTER FRAGMENT n, … SET backfill_rate_limit. A fragment's number
+// is that of rw_fragments, which has the job's in it. The caller holds ddl.
+func (s *Session) alterFragments(ctx context.Context, a *parser.AlterSet) (*Result, error) {
+	db := s.db
+	if !strings.EqualFold(a.Setting.Name, "backfill_rate_limit") {
+		return nil, sqlerr.Unsupported("ALTER FRAGMENT … SET %s", strings.ToUpper(a.Setting.Name)).At(a.Setting.Pos)
+	}
+	v, err := checkRate(a.Setting.Value)
+	if err != nil {
+		return nil, sqlerr.New(sqlerr.InvalidParameter, "invalid value for parameter %q: %q", a.Setting.Name, a.Setting.Value).At(a.Setting.ValuePos)
+	}
+	var changed []*catalog.Relation
+	for _, id := range a.Fragments {
+		rel, fragment := syscat.SplitFragment(id)
+		at := slices.IndexFunc(changed, func(r *catalog.Relation) bool { return r.ID == rel })
+		if at < 0 {
+			r := db.Catalog().ByID(rel)
+			j := db.jobs.Job(rel)
+			if r == nil || j == nil || j.Graph.Fragment(plan.FragmentID(fragment)) == nil {
+				return nil, sqlerr.New(sqlerr.UndefinedObject, "fragment %d does not exist", id).At(a.Pos).WithHint("SELECT fragment_id FROM rw_catalog.rw_fragments shows all.")
+			}
+			n := *r
+			n.FragmentRates = maps.Clone(n.FragmentRates)
+			at, changed = len(changed), append(changed, &n)
+		}
+		n := changed[at]
+		if rate, err := strconv.ParseInt(v, 10, 64); err == nil {
+			if n.FragmentRates == nil {
+				n.FragmentRates = map[uint32]int64{}
+			}
+			n.FragmentRates[fragment] = rate
+		} else {
+			delete(n.FragmentRates, fragment)
+		}
+	}
+	for _, n := range changed {
+		if err := db.throttle(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	return done("ALTER FRAGMENT"), nil
+}
+
+// pauseBackfill is PAUSE BACKFILL and RESUME BACKFILL, of one relation or of all.
+func (s *Session) pauseBackfill(ctx context.Context, x *parser.Backfill) (*Result, error) {
+	tag := "PAUSE BACKFILL"
+	if x.Resume {
+		tag = "RESUME BACKFILL"
+	}
+	db := s.db
+	db.ddl.Lock()
+	defer db.ddl.Unlock()
+	if x.Name.Name == "" {
+		return done(tag), db.jobs.Pause(ctx, !x.Resume)
+	}
+	r, err := s.find(x.Name)
+	if err != nil {
+		return nil, err
+	}
+	if db.jobs.Job(r.ID) == nil {
+		return nil, sqlerr.New(sqlerr.NotPrepared, "%s %q has no job", kindName(r.Kind), r.Name).At(x.Name.Pos)
+	}
+	n := *r
+	n.Paused = !x.Resume
+	if x.Resume && n.RateLimit != nil && *n.RateLimit == 0 {
+		n.RateLimit = nil // it was paused by its limit
+	}
+	return done(tag), db.throttle(ctx, &n)
 }
 
 // jobExprCtx is what expressions of views may depend on: a fixed time zone, no clock, no session.

@@ -75,7 +75,7 @@ func (db *DB) Session(o SessionOptions) (*Session, error) {
 	if o.Database != DefaultDatabase {
 		return nil, sqlerr.New(sqlerr.InvalidDatabase, "database %q does not exist", o.Database).WithHint("This server has one database, %q.", DefaultDatabase)
 	}
-	s := &Session{db: db, user: o.User, database: o.Database, o: o, set: newSettings(), prepared: map[string]*Prepared{}, cursors: map[string]*cursor{}, started: db.clock.Now()}
+	s := &Session{db: db, user: o.User, database: o.Database, o: o, set: newSettings(db), prepared: map[string]*Prepared{}, cursors: map[string]*cursor{}, started: db.clock.Now()}
 	s.set.start["session_authorization"] = o.User
 	for name, v := range o.Params {
 		d, err := findSetting(name)
@@ -185,6 +185,9 @@ func (s *Session) setTo(name, value string, local bool) error {
 		return err
 	}
 	key := strings.ToLower(d.name)
+	if d.system {
+		return s.setSystem(s.db.ctx, key, v)
+	}
 	if local {
 		if !s.tx.explicit() {
 			s.notice("WARNING", sqlerr.New(sqlerr.NoActiveTransaction, "SET LOCAL can only be used in transaction blocks"))

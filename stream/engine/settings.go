@@ -10,6 +10,7 @@ import (
 
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
+	"streamdb/stream"
 )
 
 // A settingKind says what values a setting takes.
@@ -39,6 +40,8 @@ type settingDef struct {
 	report   bool // clients are told of it (ParameterStatus)
 	category string
 	desc     string
+	// system: one value for all jobs (see param), which SET changes, too.
+	system bool
 	// ignored: PostgreSQL has it, we accept it and it changes nothing.
 	ignored bool
 	// check normalises a value or refuses it; nil: by kind.
@@ -70,8 +73,8 @@ var settingDefs = func() map[string]*settingDef {
 		{name: "enable_locality_backfill", kind: boolSetting, def: "on", category: catStreaming, desc: "Lets the planner read inputs in key order where that beats random access."},
 		{name: "locality_backfill_mode", kind: enumSetting, def: "auto", enum: []string{"auto", "always", "off"}, category: catStreaming, desc: "Where locality providers are inserted: by estimate, wherever possible, nowhere."},
 		{name: "auto_locality_backfill_min_size", kind: intSetting, def: "0", min: 0, max: 1 << 60, category: catStreaming, desc: "Bytes of input below which auto inserts no locality provider."},
-		{name: "enable_locality_sort_buffer", kind: boolSetting, def: "on", category: catStreaming, desc: "Sorts the changes of large epochs by locality."},
-		{name: "locality_sort_buffer_activate_threshold", kind: intSetting, def: "65536", min: 1, max: 1 << 40, category: catStreaming, desc: "Rows in an epoch from which they are sorted by locality."},
+		{name: "enable_locality_sort_buffer", kind: boolSetting, def: "on", system: true, category: catStreaming, desc: "Sorts the changes of large epochs by locality."},
+		{name: "locality_sort_buffer_activate_threshold", kind: intSetting, def: strconv.Itoa(stream.DefaultSortThreshold), system: true, min: 1, max: 1 << 40, category: catStreaming, desc: "Rows in an epoch from which they are sorted by locality."},
 		{name: "enable_index_selection", kind: boolSetting, def: "on", category: catStreaming, desc: "Lets the planner read indexes."},
 		{name: "enable_join_ordering", kind: boolSetting, def: "on", category: catStreaming, desc: "Lets the planner reorder joins."},
 		{name: "enable_two_phase_agg", kind: boolSetting, def: "on", category: catStreaming, desc: "Lets the planner aggregate in two phases."},
@@ -158,42 +161,10 @@ func findSetting(name string) (*settingDef, error) {
 		return d, nil
 	}
 	err := sqlerr.New(sqlerr.UndefinedObject, "unrecognized configuration parameter %q", name)
-	if near := nearest(key, slices.Sorted(maps.Keys(settingDefs))); near != "" {
+	if near := sqlerr.Nearest(key, slices.Sorted(maps.Keys(settingDefs))); near != "" {
 		err.WithHint("Perhaps you meant %q.", near)
 	}
 	return nil, err
-}
-
-// nearest returns the name most like s, "" if none is close.
-func nearest(s string, names []string) string {
-	best, dist := "", max(2, len(s)/4)+1
-	for _, n := range names {
-		if d := editDistance(s, n); d < dist {
-			best, dist = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, diag+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // normalize checks a value for d and returns it as it is stored.
@@ -380,12 +351,18 @@ func checkDateStyle(v string) (string, error) {
 type settings struct {
 	vals  map[string]string // by lower-case name; absent: the default
 	start map[string]string // what RESET goes back to: the start-up packet's
+	db    *DB               // has the settings that are one for all
 }
 
-func newSettings() *settings { return &settings{vals: map[string]string{}, start: map[string]string{}} }
+func newSettings(db *DB) *settings {
+	return &settings{vals: map[string]string{}, start: map[string]string{}, db: db}
+}
 
 func (s *settings) get(name string) string {
 	name = strings.ToLower(name)
+	if settingDefs[name].system {
+		return findParam(name).now(s.db)
+	}
 	if v, ok := s.vals[name]; ok {
 		return v
 	}

@@ -17,6 +17,7 @@ import (
 	"streamdb/sql/parser/ast"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
+	"streamdb/stream/engine/syscat"
 )
 
 // A listing is a SHOW's table: its columns, and rows made when it runs.
@@ -35,7 +36,7 @@ func textCols(names ...string) []ResultColumn {
 
 // jobCols are SHOW JOBS' columns, RisingWave's four first.
 var jobCols = []ResultColumn{{Name: "Id", Type: types.Int8}, {Name: "Statement", Type: types.Text}, {Name: "Create Type", Type: types.Text}, {Name: "Progress", Type: types.Text},
-	{Name: "Rows Done", Type: types.Int8}, {Name: "Rows Total", Type: types.Int8}, {Name: "Rows/s", Type: types.Int8}, {Name: "Left", Type: types.Text}, {Name: "State", Type: types.Text}, {Name: "Waits For", Type: types.Text}}
+	{Name: "Rows Done", Type: types.Int8}, {Name: "Rows Total", Type: types.Int8}, {Name: "Rows/s", Type: types.Int8}, {Name: "Left", Type: types.Text}, {Name: "Phase", Type: types.Text}, {Name: "State Bytes", Type: types.Int8}, {Name: "Waits For", Type: types.Text}}
 
 var listings = map[string]listing{
 	"TABLES":             {textCols("Name"), relationsOf(catalog.Table)},
@@ -184,14 +185,19 @@ func jobRows(s *Session, _ *parser.Show) ([][]string, error) {
 		if r.Left >= 0 {
 			left = shortDuration(r.Left)
 		}
-		phase := ""
+		phase, bytes := "", int64(0)
+		for _, pf := range j.Graph.Fragments {
+			for _, t := range pf.Tables {
+				bytes += s.db.Bytes(t.ID)
+			}
+		}
 		for _, f := range r.Fragments {
 			if p := f.Phase.String(); phase == "" || p != "done" {
 				phase = p
 			}
 		}
-		out = append(out, []string{fmt.Sprint(rel.ID), createText(rel), kind, fmt.Sprintf("%.2f%% (%d/%d)", min(percent(r.Done, r.Total), 99.99), r.Done, r.Total),
-			fmt.Sprint(r.Done), fmt.Sprint(r.Total), fmt.Sprint(int64(r.RowsPerSec)), left, phase, r.WaitsFor})
+		out = append(out, []string{fmt.Sprint(rel.ID), syscat.Mask(rel, createText(rel)), kind, fmt.Sprintf("%.2f%% (%d/%d)", min(percent(r.Done, r.Total), 99.99), r.Done, r.Total),
+			fmt.Sprint(r.Done), fmt.Sprint(r.Total), fmt.Sprint(int64(r.RowsPerSec)), left, phase, fmt.Sprint(bytes), r.WaitsFor})
 	}
 	return out, nil
 }
@@ -221,20 +227,6 @@ func (db *DB) sessionList() []*Session {
 	}
 	slices.SortFunc(out, func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 	return out
-}
-
-func parameterRows(s *Session, _ *parser.Show) ([][]string, error) {
-	s.db.ddl.Lock()
-	next := s.db.params[paramPauseNext] == "on"
-	s.db.ddl.Unlock()
-	return [][]string{
-		{paramPaused, fmt.Sprint(s.db.jobs.Paused()), "true"},
-		{"barrier_interval_ms", fmt.Sprint(s.db.o.Interval.Milliseconds()), "false"},
-		{"checkpoint_frequency", "1", "false"},
-		{"data_directory", s.db.o.Dir, "false"},
-		{"parallelism", fmt.Sprint(s.db.o.Parallelism), "false"},
-		{paramPauseNext, fmt.Sprint(next), "true"},
-	}, nil
 }
 
 func clusterRows(s *Session, _ *parser.Show) ([][]string, error) {

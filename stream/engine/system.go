@@ -121,9 +121,12 @@ func (y *system) Jobs() []syscat.JobInfo {
 			progress[f.Fragment] = i
 		}
 		for _, pf := range j.Graph.Fragments {
-			f := syscat.FragmentInfo{ID: uint32(pf.ID), Parallelism: db.parallelism(rel)}
+			f := syscat.FragmentInfo{ID: uint32(pf.ID), Parallelism: j.Parallelism(), SecondsLeft: -1, Rate: -1}
 			if pf.Single {
 				f.Parallelism = 1
+			}
+			for _, t := range pf.Tables {
+				f.StateBytes += db.Bytes(t.ID)
 			}
 			f.Kinds = nodeKinds(pf.Root, nil)
 			for _, t := range pf.Tables {
@@ -132,6 +135,10 @@ func (y *system) Jobs() []syscat.JobInfo {
 			if i, ok := progress[pf.ID]; ok {
 				p := r.Fragments[i]
 				f.Backfill, f.Upstream, f.Phase, f.Done, f.Total, f.Actors, f.Finished = true, p.Upstream, p.Phase.String(), p.Done, p.Total, p.Actors, p.Finished
+				f.RowsPerSec, f.Rate, f.WaitsFor = p.RowsPerSec, p.Rate, fragmentWaits(j.Rel.ID, p.WaitsFor)
+				if p.Left >= 0 {
+					f.SecondsLeft = p.Left.Seconds()
+				}
 			}
 			info.Fragments = append(info.Fragments, f)
 		}
@@ -148,6 +155,15 @@ func (y *system) Jobs() []syscat.JobInfo {
 		}
 	}
 	return out
+}
+
+// fragmentWaits names the fragments that one waits for.
+func fragmentWaits(id catalog.ID, on []plan.FragmentID) string {
+	var out []string
+	for _, f := range on {
+		out = append(out, fmt.Sprint("fragment ", syscat.FragmentNumber(id, uint32(f))))
+	}
+	return strings.Join(out, ", ")
 }
 
 // nodeKinds lists the operators of a fragment as EXPLAIN names them, root first.

@@ -141,6 +141,8 @@ func (s *Session) extension(ctx context.Context, stmt parser.Statement) (*Result
 		return s.drop(ctx, x.Kind, x.Names, x.IfExists, x.Cascade)
 	case *parser.AlterSet:
 		return s.alterSet(ctx, x)
+	case *parser.Backfill:
+		return s.pauseBackfill(ctx, x)
 	case *parser.AlterObject:
 		return s.alterObject(x)
 	case *parser.Recover:

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 //
 // Each vnode has a position. What the stream brings is held until the barrier; then
 // changes at or below their vnode's position are passed on, for the rows there were
-// delivered before, and the others are written to the table, where the scan will meet them.
+// delivered before, and the others are in the table, where the scan will meet them: the
+// upstream has written them there, or the provider does so beside its log.
 //
 // Invariants:
 //  1. The scan reads the table as of the last barrier. What it and the stream have
@@ -28,7 +30,13 @@ import (
 //  2. Positions, rows and the table's changes commit with the epoch; a restart goes on from there.
 //  3. A barrier waits for at most one chunk of the scan, and for the rate limit never.
 //  4. While the scan may read, each barrier interval delivers a chunk of it, however
-//     busy the stream is.
+//     busy the stream is, or as many rows as Env.Pace has, one at the least.
+//  5. A position's rows are the rows of the table at or below it: what is delivered is
+//     counted, and so are the changes that are passed on.
+//
+// The vnodes of an upstream take turns, so that one whose reading is slow (deleted rows,
+// cold files) does not keep the others where they are, and what a stream brings is passed
+// on in equal parts whatever its vnode. A turn costs a seek, so it is a few chunks long.
 type backfill struct {
 	in     *stream.Inbox
 	env    *Env
@@ -43,18 +51,21 @@ type backfill struct {
 	key    stream.FragmentKey
 	phase  stream.Phase // while it delivers
 
-	buffer  bool // a locality provider: it fills its table first
-	ownRows bool // the table's rows are this job's, and go when they are delivered
+	own *providedRows // a locality provider's table, which it fills first; nil: the table is another job's
 
 	waiting bool // until StartBackfill
 	paused  bool // all backfills are
 	held    []*chunk.Chunk
-	since   int           // rows that came from the stream since the scan had its turn
-	turn    time.Time     // when that was
-	moved   bool          // the scan had a turn since the last barrier
-	sent    int           // rows it delivered since then
-	most    int           // rows it may deliver until the next; see pace
-	tail    bool          // the scan is through, its end not yet persisted
+	since   int       // rows that came from the stream since the scan had its turn
+	turn    time.Time // when that was
+	moved   bool      // the scan had a turn since the last barrier
+	sent    int       // rows it delivered since then
+	most    int       // rows it may deliver until the next; see pace
+	stands  int       // the vnode (its index) that the table stands in; -1: none
+	took    int       // rows of its turn
+	turned  time.Time // when that began
+	tail    bool      // the scan is through, its end not yet persisted
+	place   *stream.Place
 	ended   storage.Epoch // that has the end, which is not told yet; 0: none
 	scanned prometheus.Counter
 	ratio   prometheus.Gauge
@@ -79,6 +90,24 @@ func (x *backfill) pace(e storage.Epoch) {
 	x.sent = 0
 }
 
+// room is how many rows of the next chunk may be delivered in this epoch.
+func (x *backfill) room() int {
+	n := x.env.chunkSize()
+	if x.sent >= x.most {
+		return 0
+	}
+	if l := x.env.Pace.Limit(); l > 0 {
+		n = min(n, max(l-x.sent, 0))
+	}
+	return n
+}
+
+// A vnode's turn ends after so many chunks, or after turnTime.
+const (
+	turnChunks = 8
+	turnTime   = 20 * time.Millisecond
+)
+
 // turnAfter is how long a busy stream may keep the scan from its turn; so many
 // rows as a chunk has do, too.
 const turnAfter = 5 * time.Millisecond
@@ -91,7 +120,7 @@ func newArrangementBackfill(env *Env, n *plan.StreamTableScan) (*backfill, error
 		d = RelationDesc(n.Table)
 	}
 	x := newBackfill(env, n.Progress, d, n.Cols, n.Schema.Types())
-	x.waiting, x.phase = env.Waiting, stream.PhaseScan
+	x.waiting, x.phase, x.place = env.Waiting, stream.PhaseScan, place(n)
 	return x, nil
 }
 
@@ -100,7 +129,7 @@ func newBackfill(env *Env, progress *plan.TableDesc, d storage.Desc, cols []int,
 		in: env.In, env: env, object: d.ID, cols: cols,
 		codec: storage.NewCodec(d), schema: make([]chunk.Column, len(d.Schema)),
 		pos: newPositions(env, progress), key: stream.FragmentKey{Job: env.Job, Fragment: env.Fragment},
-		paused: env.GlobalPause, most: firstPace * env.chunkSize(),
+		paused: env.GlobalPause, most: firstPace * env.chunkSize(), stands: -1,
 	}
 	x.read = x.codec.NewDecoder(cols)
 	x.types = out
@@ -138,18 +167,22 @@ func (x *backfill) Run(ctx context.Context, emit stream.Emit) error {
 // forward passes everything on. It tells of the end once that is committed, so
 // that who hears of it sees all the rows.
 func (x *backfill) forward(emit stream.Emit) error {
+	pass := emit
+	if x.own != nil {
+		b := &sortBuffer{env: x.env, codec: x.codec, read: x.read, types: x.types, log: x.own.log.table}
+		defer b.close()
+		pass = func(m stream.Message) error { return b.pass(m, emit) }
+	}
 	for {
 		_, m, err := x.in.Recv()
 		if err != nil {
 			return err
 		}
-		if b := m.Barrier; b != nil && x.ended != 0 && x.env.Store.Committed() >= x.ended {
-			if last := x.report(); last && x.ownRows {
-				x.env.Store.Drop(b.Epoch, x.object)
-			}
+		if m.Barrier != nil && x.ended != 0 && x.env.Store.Committed() >= x.ended {
+			x.report()
 			x.ended = 0
 		}
-		if err := emit(m); err != nil {
+		if err := pass(m); err != nil {
 			return err
 		}
 	}
@@ -164,45 +197,48 @@ func (x *backfill) close() {
 
 // open loads the positions and opens the table where there is something left to deliver.
 func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
-	if !x.buffer && x.env.WaitCommitted != nil {
+	// Who had the vnodes before may have ended this very epoch.
+	if x.env.WaitCommitted != nil {
 		if err := x.env.WaitCommitted(ctx, e); err != nil {
 			return err
 		}
 	}
-	rows, err := x.pos.load()
+	rows, held, err := x.pos.load()
 	if err != nil {
 		return err
 	}
-	if p := x.env.Progress; p != nil {
-		p.Done.Add(rows)
-		p.LastMove.Store(x.env.now())
-	}
+	x.delivered(rows)
+	x.holds(held)
 	x.count()
 	if x.pos.finished() {
-		// Of another run, or an actor without vnodes: nothing is left to persist. But
-		// the run before may have been killed before it dropped the rows.
-		if x.ownRows && x.env.Store.Rows(x.object) > 0 {
-			x.ended = e
-		} else {
-			x.report()
-		}
+		x.through()
+		x.report() // of another run, or an actor without vnodes: nothing is left to persist
 		return nil
 	}
-	if x.buffer {
+	if x.own != nil {
+		x.own.log.ended = e
 		if x.pos.begun() {
 			x.waiting = false // the input was complete before
-			x.pos.begin()
 		}
 		x.setPhase(stream.PhaseBuffer)
 	} else {
-		x.table = &upstreamRows{table: x.env.Store.Replica(x.codec.Desc(), x.env.Vnodes, x.cols), clock: x.env.clock()}
+		x.table = &upstreamRows{table: x.env.Store.SharedRows(x.codec.Desc(), x.env.Vnodes, x.cols), clock: x.env.clock()}
 		x.setPhase(stream.PhaseWait)
 	}
 	if !x.waiting {
-		x.setPhase(x.phase)
+		x.begin()
 	}
 	x.turn = x.env.clock().Now()
 	return nil
+}
+
+// begin lets the scan read.
+func (x *backfill) begin() {
+	if x.own != nil {
+		x.pos.begin()
+		x.own.log.free()
+	}
+	x.setPhase(x.phase)
 }
 
 // step handles one message of the stream or gives the scan a turn, or waits for either.
@@ -218,6 +254,9 @@ func (x *backfill) step(ctx context.Context, emit stream.Emit) error {
 		if !x.scanning() {
 			x.wait(ctx, time.Time{})
 			return nil
+		}
+		if x.env.Pace.Limit() > 0 {
+			runtime.Gosched() // somebody waits for what runs beside us
 		}
 		return x.scan(ctx, emit, true)
 	case m.Barrier != nil:
@@ -242,9 +281,9 @@ func (x *backfill) scanning() bool {
 func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit) error {
 	switch {
 	case x.tail:
-		return emit(stream.Message{Chunk: c})
-	case x.buffer && x.waiting:
-		return x.table.write(c)
+		return x.pass(c, emit)
+	case x.own != nil && x.waiting:
+		return x.put(c)
 	}
 	x.held = append(x.held, c)
 	x.since += c.Len()
@@ -254,11 +293,37 @@ func (x *backfill) change(ctx context.Context, c *chunk.Chunk, emit stream.Emit)
 	return nil
 }
 
+// put puts what a locality provider gets into its log.
+func (x *backfill) put(c *chunk.Chunk) error {
+	vnodes := x.codec.Vnodes(c.Cols, c.Len())
+	more := int64(0)
+	for i := range c.Len() {
+		v := vnodeAt(vnodes, i)
+		at := x.pos.index[v]
+		if at < 0 {
+			return inconsistent(x.pos.table, "row %s of vnode %d came to an actor without it", describe(c.Cols, i), v)
+		}
+		x.pos.at[at].held += c.Op(i).Sign()
+		x.pos.dirty[at] = true
+		more += c.Op(i).Sign()
+	}
+	x.holds(more)
+	return x.own.append(c, vnodes)
+}
+
 // scan delivers at most a chunk of rows, as many as the rate limit lets it. idle: there is
 // nothing else to do, so it may wait for the limit or for the stream.
 func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error {
-	n := x.env.chunkSize()
-	if x.sent >= x.most {
+	if gap := x.env.Pace.Gap(); gap > 0 {
+		if at := x.turn.Add(gap); x.env.clock().Now().Before(at) {
+			if idle {
+				x.wait(ctx, at)
+			}
+			return nil
+		}
+	}
+	n := x.room()
+	if n == 0 {
 		if idle {
 			x.wait(ctx, time.Time{})
 		}
@@ -281,10 +346,7 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 		l.Return(n - c.N)
 	}
 	x.sent += c.N
-	if p := x.env.Progress; p != nil {
-		p.Done.Add(int64(c.N))
-		p.LastMove.Store(x.env.now())
-	}
+	x.delivered(int64(c.N))
 	if x.scanned != nil {
 		x.scanned.Add(float64(c.N))
 	}
@@ -298,65 +360,113 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 	}
 	// Everything there was at the last barrier has been delivered: what came since is all news.
 	x.tail = true
+	x.through()
+	return x.passAll(emit)
+}
+
+// passAll passes on what came since the last barrier, as far as the scan has gone past it.
+func (x *backfill) passAll(emit stream.Emit) error {
 	for _, c := range x.held {
-		if err := emit(stream.Message{Chunk: c}); err != nil {
+		if err := x.pass(c, emit); err != nil {
 			return err
 		}
 	}
-	x.held = nil
+	clear(x.held)
+	x.held = x.held[:0]
 	return nil
 }
 
-// readRows reads up to n rows from the positions on; end: there are no more.
+// delivered counts rows that lie at or below the positions from now on.
+func (x *backfill) delivered(rows int64) {
+	if p := x.env.Progress; p != nil {
+		p.Done.Add(rows)
+		p.LastMove.Store(x.env.now())
+	}
+}
+
+// readRows reads up to n rows from the positions on; end: there are no more. It may
+// return fewer where something else is to be seen to.
 func (x *backfill) readRows(n int) (c *chunk.Chunk, end bool, err error) {
 	c = &chunk.Chunk{Cols: make([]chunk.Column, len(x.types))}
 	for j, t := range x.types {
 		c.Cols[j] = chunk.New(t, n)
 	}
-	for x.pos.skip() {
-		i := x.pos.cur
-		from := c.N
-		for kv, err := range x.table.rows(x.pos.vnodes[i], x.pos.at[i].key) {
-			if err == nil {
-				err = x.read.Decode(kv.Key, kv.Val, c.Cols)
+	for !x.pos.finished() {
+		i := x.pos.turn()
+		v := x.pos.vnodes[i]
+		x.env.Spot.Enter(x.place, int(v))
+		if x.stands != i {
+			ready, err := x.table.seek(v, x.pos.at[i].key)
+			if err != nil || !ready {
+				return c, false, err
 			}
-			if err != nil {
+			x.stands, x.took, x.turned = i, 0, x.env.clock().Now()
+		}
+		from := c.N
+		done, err := x.readVnode(i, c, n)
+		if err != nil {
+			return nil, false, err
+		}
+		x.took += c.N - from
+		if x.pos.at[i].rows += int64(c.N - from); done {
+			if at := &x.pos.at[i]; x.own != nil && at.rows != at.held {
+				return nil, false, inconsistent(x.own.log.table, "vnode %d has %d rows and should have %d", v, at.rows, at.held)
+			}
+			if err := x.table.finish(v); err != nil {
 				return nil, false, err
 			}
-			if c.N++; c.N == n {
-				x.pos.saw(i, kv.Key)
-				break
-			}
+			x.pos.finish(i)
+			x.pos.pass()
+			x.stands = -1
+			continue
 		}
-		x.pos.at[i].rows += int64(c.N - from)
-		if c.N == n {
-			return c, false, nil
+		if x.own == nil && (x.took >= turnChunks*x.env.chunkSize() || x.env.clock().Now().Sub(x.turned) >= turnTime) {
+			x.pos.pass()
 		}
-		x.pos.finish(i + 1)
+		return c, false, nil
 	}
 	return c, true, nil
 }
 
+// readVnode appends rows of the vnode that the table stands in until c has n; done: it has no more.
+func (x *backfill) readVnode(i int, c *chunk.Chunk, n int) (done bool, err error) {
+	for seen := 0; c.N < n; {
+		kv, ok, err := x.table.next()
+		if err != nil || !ok {
+			return !ok, err
+		}
+		seen++
+		if kv.Val != nil {
+			if err := x.read.Decode(kv.Key, kv.Val, c.Cols); err != nil {
+				return false, err
+			}
+			c.N++
+		}
+		if c.N == n || seen == maxSeen {
+			x.pos.saw(i, kv.Key)
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// maxSeen is how many keys a vnode's reader passes at a time, those without a row among them.
+const maxSeen = 1 << 16
+
 // barrier ends an epoch.
 func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 	e := m.Barrier.Epoch
-	done := x.tail
-	if !done {
-		for _, c := range x.held {
-			if err := x.pass(c, emit); err != nil {
-				return err
-			}
-		}
-		x.held = x.held[:0]
-		if err := x.table.seal(e); err != nil {
-			return err
-		}
+	if err := x.passAll(emit); err != nil {
+		return err
+	}
+	if err := x.table.seal(e); err != nil {
+		return err
 	}
 	x.count()
 	if err := x.pos.commit(e); err != nil {
 		return err
 	}
-	if done {
+	if x.tail {
 		x.tail, x.ended = false, e
 	}
 	x.moved = false
@@ -365,8 +475,8 @@ func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 	return emit(m)
 }
 
-// pass passes on the changes of a chunk that the scan has gone past and writes the others
-// to the table.
+// pass passes on the changes of a chunk that the scan has gone past. The others are in the
+// table when it comes to them.
 func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 	for j, col := range x.cols {
 		x.schema[col] = c.Cols[j]
@@ -374,11 +484,17 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 	vnodes := x.codec.Vnodes(x.schema, c.Len())
 	var past, ahead []int
 	var key []byte
+	more, held := int64(0), int64(0)
 	for i := range c.Len() {
 		v := vnodeAt(vnodes, i)
 		at := x.pos.index[v]
 		if at < 0 {
 			return inconsistent(x.pos.table, "row %s of vnode %d came to an actor without it", describe(c.Cols, i), v)
+		}
+		if x.own != nil {
+			x.pos.at[at].held += c.Op(i).Sign()
+			x.pos.dirty[at] = true
+			held += c.Op(i).Sign()
 		}
 		passed := x.pos.at[at].done
 		if !passed && x.pos.at[at].key != nil {
@@ -387,18 +503,25 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 		}
 		if passed {
 			past = append(past, i)
+			x.pos.at[at].rows += c.Op(i).Sign()
+			x.pos.dirty[at] = true
+			more += c.Op(i).Sign()
 		} else {
 			ahead = append(ahead, i)
 		}
 	}
-	switch {
-	case len(ahead) == 0:
-		return emit(stream.Message{Chunk: c})
-	case len(past) == 0:
-		return x.table.write(c)
+	x.delivered(more)
+	x.holds(held)
+	if x.own != nil && len(ahead) > 0 { // the upstream has written it
+		if err := x.own.write(c, vnodes, ahead); err != nil {
+			return err
+		}
 	}
-	if err := x.table.write(c.Gather(ahead)); err != nil {
-		return err
+	switch len(past) {
+	case 0:
+		return nil
+	case c.Len():
+		return emit(stream.Message{Chunk: c})
 	}
 	return emit(stream.Message{Chunk: c.Gather(past)})
 }
@@ -420,10 +543,7 @@ func (x *backfill) mutate(b *stream.Barrier) {
 	}
 	if x.waiting && mu.StartBackfill[x.key] {
 		x.waiting = false
-		if x.buffer {
-			x.pos.begin()
-		}
-		x.setPhase(x.phase)
+		x.begin()
 		x.turn = x.env.clock().Now()
 	}
 }
@@ -449,8 +569,10 @@ func (x *backfill) count() {
 	if p == nil {
 		return
 	}
-	total := x.env.Store.Rows(x.object)
-	p.Total.Store(total)
+	if x.own == nil {
+		p.Total.Store(x.env.Store.Rows(x.object))
+	}
+	total := p.Total.Load()
 	if x.ratio != nil {
 		ratio := 1.0
 		if done := p.Done.Load(); total > 0 && p.Finished.Load() < p.Actors {
@@ -460,22 +582,36 @@ func (x *backfill) count() {
 	}
 }
 
-// report tells that this actor is done, and returns whether it is the fragment's last.
-func (x *backfill) report() (last bool) {
+// through tells that this actor has nothing left to deliver.
+func (x *backfill) through() {
+	if p := x.env.Progress; p != nil {
+		p.Through.Add(1)
+	}
+}
+
+// report tells that this actor is done.
+func (x *backfill) report() {
 	p := x.env.Progress
 	if p == nil {
-		return x.env.Single
+		return
 	}
 	x.env.logger().Debug("backfill finished", "table", x.codec.Desc().Name, "vnodes", len(x.pos.vnodes), "rows", p.Done.Load())
 	p.LastMove.Store(x.env.now())
 	if p.Finished.Add(1) < p.Actors {
-		return false
+		return
 	}
+	p.Total.Store(p.Done.Load())
 	p.Phase.Store(int32(stream.PhaseDone))
 	if x.ratio != nil {
 		x.ratio.Set(1)
 	}
-	return true
+}
+
+// holds counts rows that a locality provider has put by.
+func (x *backfill) holds(rows int64) {
+	if p := x.env.Progress; p != nil && x.own != nil {
+		p.Total.Add(rows)
+	}
 }
 
 // setPhase shows a phase; actors go through phases together, but for the last one.

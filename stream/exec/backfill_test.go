@@ -50,6 +50,10 @@ type bench struct {
 	size    int
 	clock   *handClock
 	limit   *Limiter
+	pace    *stream.Pace
+	spot    *stream.Spot
+	tuning  *stream.Tuning
+	sorts   int64 // bytes that a sort holds in memory; 0: as usual
 	prog    *stream.Progress
 	parts   []storage.VnodeSet
 	waiting bool
@@ -90,6 +94,11 @@ func newBench(t testing.TB, seed uint64, mod func(*bench)) *bench {
 	return b
 }
 
+func logTable(id catalog.ID) *plan.TableDesc {
+	return &plan.TableDesc{ID: id, Name: "log", Key: []int{0, 1, 2}, Dist: []int{0}, Schema: types.Schema{
+		{Name: "vnode", Type: types.Int2}, {Name: "generation", Type: types.Int8}, {Name: "number", Type: types.Int8}, {Name: "block", Type: types.Bytea}}}
+}
+
 func (b *bench) split(n int) {
 	b.parts = make([]storage.VnodeSet, n)
 	for v := range vnodes {
@@ -113,6 +122,7 @@ func (b *bench) node() plan.Stream {
 	}
 	n := &plan.StreamLocalityProvider{Cols: []int{1}, Progress: progress}
 	n.Buffer = stateTable(202, b.out, upTo(4), []int{1, 0, 2}, []int{1})
+	n.Log = logTable(203)
 	n.Schema = b.out
 	n.In = []plan.Stream{mergeOf(0, b.out, 0, 2)}
 	return n
@@ -130,7 +140,8 @@ func (b *bench) startFills() {
 		x := b.start(b.node(), 1, func(e *Env) {
 			e.Job, e.Fragment, e.Single = backfillKey.Job, backfillKey.Fragment, len(b.parts) == 1
 			e.Vnodes, e.ChunkSize, e.Clock, e.Limiter, e.Progress = part, b.size, b.clock, b.limit, b.prog
-			e.Waiting, e.GlobalPause = b.waiting, b.paused
+			e.Waiting, e.GlobalPause, e.Pace, e.Spot = b.waiting, b.paused, b.pace, b.spot
+			e.Tuning, e.sortBudget, e.SpillDir = b.tuning, b.sorts, b.t.TempDir()
 		})
 		d.To = append(d.To, stream.Port{In: x.in, Channel: x.ports[0]})
 		x.ports[0] = -1
@@ -179,6 +190,19 @@ func (b *bench) change(n int) {
 			continue
 		}
 		b.w.rows = slices.Delete(b.w.rows, i, i+1)
+	}
+	b.table.send(0, c.Take())
+}
+
+// touch updates n random rows, which keep their keys.
+func (b *bench) touch(n int) {
+	c := chunk.NewBuilder(b.w.schema.Types(), 2*n+1)
+	for range n {
+		i := b.rnd.IntN(len(b.w.rows))
+		c.AppendRow(chunk.Delete, b.w.rows[i])
+		b.w.rows[i] = slices.Clone(b.w.rows[i])
+		b.w.rows[i][3] = types.NewDecimal(types.NewDecimalInt(b.rnd.Int64N(50)))
+		c.AppendRow(chunk.Insert, b.w.rows[i])
 	}
 	b.table.send(0, c.Take())
 }
@@ -257,6 +281,9 @@ func TestBackfillRandom(t *testing.T) {
 					b.buffer = buffer
 					b.size = []int{1, 3, 16, 256}[b.rnd.IntN(4)]
 					b.waiting = b.rnd.IntN(3) == 0
+					b.sorts = []int64{0, 200, 3000}[b.rnd.IntN(3)]
+					b.tuning = stream.NewTuning()
+					b.tuning.SortThreshold.Store(int64(b.rnd.IntN(30)))
 					if b.rnd.IntN(2) == 0 {
 						b.split(1 + b.rnd.IntN(3))
 					}
@@ -322,6 +349,9 @@ func TestBackfillRandom(t *testing.T) {
 					}
 					if n := b.store.Rows(202); n != 0 {
 						t.Fatalf("%d rows left in the buffer", n)
+					}
+					if n := b.store.Rows(203); n != 0 {
+						t.Fatalf("%d blocks left in the log", n)
 					}
 				}
 			})
@@ -402,7 +432,7 @@ func TestBackfillLowRate(t *testing.T) {
 	}
 	for s := range int64(5) {
 		b.clock.move(time.Second)
-		b.change(50) // a busy stream
+		b.touch(50) // a busy stream
 		b.tick(nil)
 		b.tick(nil)
 		if n := b.prog.Done.Load(); n != s+1 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
@@ -236,4 +237,154 @@ func BenchmarkBackfill(b *testing.B) {
 			b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
 		})
 	}
+}
+
+// BenchmarkBuild builds a view over a table in random order of what the view groups or joins
+// by, whose state is larger than the cache, with a locality provider and without.
+func BenchmarkBuild(b *testing.B) {
+	const rows = 300 << 10
+	s := schemaOf(types.Int8, types.Int8, types.Text)
+	for _, op := range []string{"join", "agg"} {
+		for _, tc := range []struct {
+			cache int64
+			on    bool
+		}{{4 << 20, false}, {4 << 20, true}, {1 << 30, false}, {1 << 30, true}} {
+			on := tc.on
+			b.Run(fmt.Sprintf("%s/cache=%d/provider=%v", op, tc.cache>>20, on), func(b *testing.B) {
+				for range b.N {
+					cs := randomChunks(s, rows/1024, func(r *rand.Rand, i int) types.Row {
+						k := int64(i) * 2654435761 % (rows / 4)
+						return types.Row{types.NewInt(int64(i)), types.NewInt(k), types.NewString("some text of the row")}
+					})
+					store := benchStore(b, true)
+					budget := NewBudget(tc.cache)
+					ports := 1
+					var n plan.Stream
+					if op == "agg" {
+						a := &plan.StreamHashAgg{GroupBy: []int{1}, Aggs: []expr.Agg{aggCallOf(b, s, "count"), aggCallOf(b, s, "max", 2)}}
+						a.Values = []*plan.TableDesc{nil, stateTable(30, s, []int{1, 2, 0}, upTo(3), []int{0})}
+						a.State = stateTable(20, s, []int{1}, []int{0}, []int{0})
+						a.Schema = schemaOf(types.Int8, types.Int8, types.Text)
+						a.In = []plan.Stream{mergeOf(0, s, 0)}
+						n = a
+					} else {
+						ports = 2
+						j := &plan.StreamHashJoin{Kind: plan.Inner, LeftKeys: []int{1}, RightKeys: []int{1}}
+						j.LeftState, j.RightState = stateTable(20, s, upTo(3), []int{1, 0}, []int{1}), stateTable(21, s, upTo(3), []int{1, 0}, []int{1})
+						j.Schema, j.Output = append(append(types.Schema{}, s...), s...), upTo(6)
+						j.In = []plan.Stream{mergeOf(0, s, 0), mergeOf(1, s, 0)}
+						n = j
+					}
+					b.ResetTimer()
+					out := buildThrough(b, &Env{Store: store, Cache: budget}, n, ports, s, cs, on)
+					b.StopTimer()
+					if want := rows / 4; op == "agg" && out != want {
+						b.Fatalf("%d groups, want %d", out, want)
+					}
+					b.ReportMetric(float64(ports*rows)/b.Elapsed().Seconds(), "rows/s")
+				}
+			})
+		}
+	}
+}
+
+// buildThrough sends the chunks to all ports of n, through providers of column 1 if on, a
+// barrier each 20 chunks, and returns the rows that came out less those that went.
+func buildThrough(b *testing.B, env *Env, n plan.Stream, ports int, s types.Schema, cs []*chunk.Chunk, on bool) (out int) {
+	type actor struct {
+		in   *stream.Inbox
+		done chan error
+	}
+	var actors []actor
+	start := func(n plan.Stream, e Env, ports int, emit stream.Emit) *stream.Inbox {
+		in := stream.NewInbox()
+		e.In, e.Vnodes, e.VnodeCount, e.Single = in, storage.Full(64), 64, true
+		for p := range ports {
+			in.Open(p)
+		}
+		x, err := Build(&e, n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- x.Run(context.Background(), emit) }()
+		actors = append(actors, actor{in, done})
+		return in
+	}
+	epochs := make(chan storage.Epoch, 100)
+	top := start(n, *env, ports, func(m stream.Message) error {
+		if c := m.Chunk; c != nil {
+			for i := range c.Len() {
+				out += int(c.Op(i).Sign())
+			}
+		}
+		if m.Barrier != nil {
+			epochs <- m.Barrier.Epoch
+		}
+		return nil
+	})
+	heads := make([]func(stream.Message), ports)
+	progress := make([]*stream.Progress, ports)
+	for p := range ports {
+		heads[p] = func(m stream.Message) { top.Send(p, m) }
+		if !on {
+			continue
+		}
+		id := catalog.ID(100 + 10*p)
+		lp := &plan.StreamLocalityProvider{Cols: []int{1}, Progress: &plan.TableDesc{ID: id, Name: "progress"}}
+		lp.Buffer, lp.Log = stateTable(id+1, s, upTo(3), []int{1, 0}, []int{1}), logTable(id+2)
+		lp.Schema, lp.In = s, []plan.Stream{mergeOf(0, s, 0)}
+		e := *env
+		progress[p] = &stream.Progress{Actors: 1}
+		e.Progress, e.Fragment = progress[p], plan.FragmentID(p)
+		e.SpillDir = b.TempDir()
+		in := start(lp, e, 1, func(m stream.Message) error { return top.Send(p, m) })
+		heads[p] = func(m stream.Message) { in.Send(0, m) }
+	}
+	e := env.Store.Committed()
+	barrier := func(mu *stream.Mutation) {
+		e++
+		for _, send := range heads {
+			send(stream.Message{Barrier: &stream.Barrier{Epoch: e, Mutation: mu}})
+		}
+		for _, a := range actors {
+			select {
+			case err := <-a.done:
+				b.Fatal(err)
+			default:
+			}
+		}
+		<-epochs
+		if err := env.Store.Commit(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	barrier(nil)
+	for i, c := range cs {
+		for _, send := range heads {
+			send(stream.Message{Chunk: c})
+		}
+		if i%20 == 19 {
+			barrier(nil)
+		}
+	}
+	barrier(nil)
+	if on {
+		mu := &stream.Mutation{StartBackfill: map[stream.FragmentKey]bool{}}
+		for p := range ports {
+			mu.StartBackfill[stream.FragmentKey{Fragment: plan.FragmentID(p)}] = true
+		}
+		barrier(mu)
+		for _, p := range progress {
+			for p.Finished.Load() == 0 {
+				time.Sleep(20 * time.Millisecond)
+				barrier(nil)
+			}
+		}
+	}
+	for _, a := range actors {
+		a.in.Close(errBench)
+		<-a.done
+	}
+	return out
 }

@@ -13,7 +13,7 @@ import (
 // Build makes the executors of one actor of a fragment. The actor's inbox is the
 // head of every chain.
 func Build(env *Env, root plan.Stream) (stream.Executor, error) {
-	x, err := chain(env, root)
+	x, err := chain(env, root, dispatching)
 	if err != nil {
 		env.Close()
 		return nil, err
@@ -32,17 +32,25 @@ func (x *whole) Run(ctx context.Context, emit stream.Emit) error {
 	return x.Executor.Run(ctx, emit)
 }
 
-// chain makes the executor of a node over those of its inputs, counting what it emits.
-func chain(env *Env, n plan.Stream) (stream.Executor, error) {
-	x, err := build(env, n)
-	if err != nil || env.Metrics == nil {
-		return x, err
+// chain makes the executor of a node over those of its inputs, counting what it emits
+// to the executor at above.
+func chain(env *Env, n plan.Stream, above *stream.Place) (stream.Executor, error) {
+	at := place(n)
+	x, err := build(env, n, at)
+	if err != nil {
+		return nil, err
 	}
-	return &counted{x, env, operator(n)}, nil
+	if env.Spot != nil {
+		x = &located{x, env.Spot, at, above}
+	}
+	if env.Metrics != nil {
+		x = &counted{x, env, at.Executor}
+	}
+	return x, nil
 }
 
 // build is the list of operators.
-func build(env *Env, n plan.Stream) (stream.Executor, error) {
+func build(env *Env, n plan.Stream, at *stream.Place) (stream.Executor, error) {
 	switch n := n.(type) {
 	case *plan.StreamMerge, *plan.StreamDML:
 		return &merge{env.In}, nil
@@ -72,7 +80,7 @@ func build(env *Env, n plan.Stream) (stream.Executor, error) {
 	if len(n.Inputs()) != 1 {
 		return nil, unsupported(n)
 	}
-	in, err := chain(env, n.Inputs()[0])
+	in, err := chain(env, n.Inputs()[0], at)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,7 @@ type Env struct {
 	Pace        *stream.Pace   // of all backfills; nil: none
 	Tuning      *stream.Tuning // nil: the defaults
 	Spot        *stream.Spot   // where the actor is; nil: nobody wants to know
+	SpillDir    string         // where what is sorted goes past its memory; "": the system's
 
 	// ExprCtx makes the context in which expressions are evaluated; nil: an empty one.
 	ExprCtx func() *expr.Ctx
@@ -69,6 +70,8 @@ type Env struct {
 	quotas []*quota
 	dirty  int      // groups that may be dirty before they are flushed; 0: dirtyGroups
 	pack   *packing // nil: defaultPacking
+
+	sortBudget int64 // bytes that a sort holds in memory; 0: a part of Cache
 }
 
 // defaultChunk is the rows of a chunk where Env does not say.
@@ -93,6 +96,16 @@ func (env *Env) packing() packing {
 		return *env.pack
 	}
 	return defaultPacking()
+}
+
+// defaultTuning is that of an Env without one; it is never changed.
+var defaultTuning = stream.NewTuning()
+
+func (env *Env) tuning() *stream.Tuning {
+	if env.Tuning != nil {
+		return env.Tuning
+	}
+	return defaultTuning
 }
 
 func (env *Env) vnodeCount() int { return max(1, env.VnodeCount) }

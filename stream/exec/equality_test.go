@@ -22,6 +22,7 @@ import (
 	"streamdb/sql/parser"
 	"streamdb/sql/types"
 	"streamdb/storage"
+	"streamdb/stream"
 	"streamdb/stream/batch"
 	"streamdb/stream/exec"
 	"streamdb/stream/job"
@@ -41,6 +42,7 @@ type database struct {
 	queries  map[string]string
 	settings planner.Settings
 	chunk    int
+	tuning   *stream.Tuning
 	budget   int64
 	dir      string
 	rnd      *rand.Rand
@@ -68,7 +70,7 @@ func (db *database) open() {
 	}
 	db.store = s
 	db.jobs = job.NewManager(job.Options{Store: s, Clock: systemClock{}, Logger: slog.New(slog.DiscardHandler), Metrics: job.NewMetrics(nil), Exec: exec.NewMetrics(nil),
-		Cache: exec.NewBudget(db.budget), Interval: 5 * time.Millisecond, ChunkSize: db.chunk,
+		Cache: exec.NewBudget(db.budget), Tuning: db.tuning, Interval: 5 * time.Millisecond, ChunkSize: db.chunk,
 		ExprCtx: func(*catalog.Relation) *expr.Ctx { return &expr.Ctx{} },
 		Fatal: func(err error) {
 			if !db.crashing.Load() { // a commit that the power loss cut off
@@ -400,6 +402,18 @@ func (db *database) reload(t *table) {
 	}
 }
 
+// rescale gives a job other actors, which have other vnodes than the old ones had.
+func (db *database) rescale() {
+	db.t.Helper()
+	r := &db.restored[db.rnd.IntN(len(db.restored))]
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	r.Parallelism = 1 + db.rnd.IntN(4)
+	if err := db.jobs.Rescale(ctx, r.Rel.ID, r.Parallelism, nil); err != nil {
+		db.t.Fatalf("rescale %s: %v", r.Rel.Name, err)
+	}
+}
+
 // crash kills everything and restores the jobs.
 func (db *database) crash() {
 	db.t.Helper()
@@ -457,7 +471,7 @@ var equalityViews = []string{
 // Every view equals its query, at every epoch, whatever comes first: rows or view,
 // for any parallelism, chunk size, budget and locality, with kills in between.
 func TestEquality(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(6)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -471,6 +485,8 @@ func testEquality(t *testing.T, seed uint64, steps int) {
 	db.chunk = []int{1, 7, 256}[db.rnd.IntN(3)]
 	db.budget = []int64{0, 1, 20_000}[db.rnd.IntN(3)]
 	db.settings = planner.Settings{LocalityEnabled: true, LocalityMode: []string{"off", "always"}[db.rnd.IntN(2)], JoinOrdering: db.rnd.IntN(2) == 0}
+	db.tuning = stream.NewTuning()
+	db.tuning.SortThreshold.Store(int64(db.rnd.IntN(8)))
 	db.jobs.Close()
 	db.open()
 	db.table("CREATE TABLE a (id bigint PRIMARY KEY, x int, s text, d numeric, f double precision, b boolean)")
@@ -498,6 +514,9 @@ func testEquality(t *testing.T, seed uint64, steps int) {
 		}
 		db.write(changes)
 		db.check(what)
+		if db.rnd.IntN(3) == 0 {
+			db.rescale()
+		}
 		if db.rnd.IntN(12) == 0 {
 			db.crash()
 			db.check(what + " after a kill")

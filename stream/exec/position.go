@@ -18,7 +18,8 @@ type position struct {
 	started bool
 	done    bool
 	key     []byte // raw key last seen; nil: before the first
-	rows    int64  // delivered
+	rows    int64  // of the vnode at or below the position
+	held    int64  // of a locality provider: rows of the vnode
 }
 
 // progressDesc is the layout of a progress table: one row a vnode, stored under
@@ -26,7 +27,8 @@ type position struct {
 func progressDesc(t *plan.TableDesc, vnodes int) storage.Desc {
 	return storage.Desc{
 		ID: uint32(t.ID), Name: t.Name, Tag: storage.TagState, Key: []int{0}, Vnodes: vnodes,
-		Schema: types.Schema{{Name: "vnode", Type: types.Int2}, {Name: "position", Type: types.Bytea}, {Name: "rows", Type: types.Int8}, {Name: "finished", Type: types.Bool}},
+		Schema: types.Schema{{Name: "vnode", Type: types.Int2}, {Name: "position", Type: types.Bytea}, {Name: "rows", Type: types.Int8}, {Name: "finished", Type: types.Bool},
+			{Name: "held", Type: types.Int8}, {Name: "started", Type: types.Bool}},
 	}
 }
 
@@ -40,7 +42,9 @@ func (p *position) columns(vnode uint16) []chunk.Column {
 	return append(progressKey(vnode),
 		chunk.NewVec(types.Bytea, []string{string(p.key)}, []bool{p.key == nil}),
 		chunk.NewVec(types.Int8, []int64{p.rows}, nil),
-		chunk.NewVec(types.Bool, []bool{p.done}, nil))
+		chunk.NewVec(types.Bool, []bool{p.done}, nil),
+		chunk.NewVec(types.Int8, []int64{p.held}, nil),
+		chunk.NewVec(types.Bool, []bool{p.started}, nil))
 }
 
 // positions are those of an actor's vnodes, in order.
@@ -50,7 +54,8 @@ type positions struct {
 	index  []int32 // by vnode; -1: not the actor's
 	at     []position
 	dirty  []bool
-	cur    int // all vnodes before it are done
+	cur    int // whose turn it is, or one that is done
+	left   int // vnodes that are not done
 }
 
 func newPositions(env *Env, t *plan.TableDesc) *positions {
@@ -63,11 +68,12 @@ func newPositions(env *Env, t *plan.TableDesc) *positions {
 		p.vnodes = append(p.vnodes, v)
 	}
 	p.at, p.dirty = make([]position, len(p.vnodes)), make([]bool, len(p.vnodes))
+	p.left = len(p.vnodes)
 	return p
 }
 
-// load reads what was committed and returns the rows delivered so far.
-func (p *positions) load() (rows int64, err error) {
+// load reads what was committed and returns the rows delivered so far, and those held.
+func (p *positions) load() (rows, held int64, err error) {
 	codec := p.table.Codec()
 	keys := make([][]byte, len(p.vnodes))
 	for i, v := range p.vnodes {
@@ -83,35 +89,44 @@ func (p *positions) load() (rows int64, err error) {
 		if failed = codec.Decode(keys[i], val, cols); failed != nil {
 			return
 		}
-		at := position{started: true, rows: chunk.Of[int64](cols[2]).Data[n], done: chunk.Of[bool](cols[3]).Data[n]}
+		at := position{
+			rows: chunk.Of[int64](cols[2]).Data[n], done: chunk.Of[bool](cols[3]).Data[n],
+			held: chunk.Of[int64](cols[4]).Data[n], started: chunk.Of[bool](cols[5]).Data[n],
+		}
 		if !cols[1].Null(n) {
 			at.key = []byte(strings.Clone(chunk.Of[string](cols[1]).Data[n]))
 		}
 		p.at[i] = at
-		rows += at.rows
+		rows, held = rows+at.rows, held+at.held
+		if at.done {
+			p.left--
+		}
 	})
 	if err == nil {
 		err = failed
 	}
-	p.skip()
-	return rows, err
+	return rows, held, err
 }
 
-// skip moves cur past vnodes that are done and reports whether any is left.
-func (p *positions) skip() bool {
-	for p.cur < len(p.at) && p.at[p.cur].done {
-		p.cur++
+// turn is the vnode whose turn it is; some must be left.
+func (p *positions) turn() int {
+	for p.at[p.cur].done {
+		p.pass()
 	}
-	return p.cur < len(p.at)
+	return p.cur
 }
+
+// pass gives the turn to the next vnode.
+func (p *positions) pass() { p.cur = (p.cur + 1) % len(p.at) }
 
 // finished reports whether all vnodes are done.
-func (p *positions) finished() bool { return !p.skip() }
+func (p *positions) finished() bool { return p.left == 0 }
 
-// begun reports whether any vnode has started.
+// begun reports whether any vnode has started. All vnodes of a fragment start with
+// the same barrier, so that for one that any actor had, this speaks for all.
 func (p *positions) begun() bool {
 	for i := range p.at {
-		if p.at[i].started {
+		if p.at[i].started || p.at[i].done {
 			return true
 		}
 	}
@@ -134,12 +149,11 @@ func (p *positions) saw(i int, key []byte) {
 	at.started, p.dirty[i] = true, true
 }
 
-// finish marks vnodes from cur up to i, i excluded, as done.
+// finish marks a vnode as done.
 func (p *positions) finish(i int) {
-	for ; p.cur < i; p.cur++ {
-		if at := &p.at[p.cur]; !at.done {
-			at.started, at.done, p.dirty[p.cur] = true, true, true
-		}
+	if at := &p.at[i]; !at.done {
+		at.started, at.done, p.dirty[i] = true, true, true
+		p.left--
 	}
 }
 

@@ -8,6 +8,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -21,8 +22,8 @@ import (
 // processed while another commits, and a third may wait for the disk.
 const maxInFlight = 3
 
-// stallAfter is how long an epoch may be in flight before it is worth a warning.
-const stallAfter = 10 * time.Second
+// defaultStall is how long an epoch may be in flight before it is worth a warning.
+const defaultStall = 10 * time.Second
 
 // eagerWait is how long after a command's barrier the next one follows at the latest, while something is active.
 const eagerWait = 2 * time.Millisecond
@@ -35,6 +36,11 @@ type Command struct {
 	Stage func(e storage.Epoch)
 	// Start are the actors whose first barrier this is.
 	Start []Start
+	// Alive is asked before the barrier is sent: if it is not, the command is dropped as a whole; nil: it always is.
+	Alive func() bool
+	// Change is called when the barrier is about to be sent and no writer sends anything.
+	// What it returns is added to Mutation. nil: nothing.
+	Change func(e storage.Epoch) *stream.Mutation
 }
 
 // A Start is a set of actors, those of a job, that begin with a barrier.
@@ -46,6 +52,9 @@ type Start struct {
 	Expect []stream.ActorID
 	// Heads get this barrier, and all later ones, from the coordinator itself.
 	Heads []Head
+	// TakeOver: the barrier is the last one of the actors that these take over from, who
+	// report it. These are expected to report from the next one on.
+	TakeOver bool
 }
 
 // A Head is where the coordinator puts barriers into the dataflow.
@@ -69,39 +78,52 @@ type Coordinator struct {
 	fatal    func(error)                          // an epoch could not be made durable
 	onCommit func(storage.Epoch) *stream.Mutation // called after each commit; may ask for a mutation
 	stalled  func()                               // called every stallAfter while one epoch is in flight
+	governor *governor
 
 	writeMu sync.RWMutex
 
-	mu        sync.Mutex
-	interval  time.Duration
-	eager     time.Duration // after a command: the next wait, growing to interval, so that small jobs are built at once
-	last      storage.Epoch // newest injected
-	committed storage.Epoch
-	heads     []Head
-	live      map[stream.ActorID]bool
-	inflight  []*flight
-	commands  []pending
-	wanted    storage.Epoch // somebody waits for this epoch
-	dirty     bool          // something was written since the last barrier
-	active    int           // jobs that need barriers by the clock
-	closed    error
-	waiters   []waiter
-	kick      chan struct{}
-	finished  sync.Cond // a flight at the front may be complete
-	wg        sync.WaitGroup
-	cancel    context.CancelFunc
+	mu         sync.Mutex
+	stallAfter time.Duration // that an epoch is in flight; 0: it is never reported
+	interval   time.Duration
+	eager      time.Duration // after a command: the next wait, growing to interval, so that small jobs are built at once
+	last       storage.Epoch // newest injected
+	committed  storage.Epoch
+	heads      []Head
+	live       map[stream.ActorID]bool
+	inflight   []*flight
+	commands   []pending
+	wanted     storage.Epoch // somebody waits for this epoch
+	asked      time.Time     // since when somebody waits for the open epoch; zero: nobody does
+	dirty      bool          // something was written since the last barrier
+	active     int           // jobs that need barriers by the clock
+	closed     error
+	waiters    []waiter
+	kick       chan struct{}
+	finished   sync.Cond // a flight at the front may be complete
+	wg         sync.WaitGroup
+	cancel     context.CancelFunc
 }
 
 type flight struct {
 	epoch   storage.Epoch
 	missing map[stream.ActorID]bool
 	start   time.Time
+	asked   time.Time // as Coordinator.asked
 }
 
 type pending struct {
 	cmd  Command
-	done chan storage.Epoch // gets the epoch whose barrier carried the command
+	done chan injected
 }
+
+// An injected is the outcome of a command: the epoch whose barrier carried it.
+type injected struct {
+	epoch storage.Epoch
+	err   error
+}
+
+// errDropped is of a command that was not alive any more.
+var errDropped = errors.New("what was to change has stopped")
 
 type waiter struct {
 	epoch storage.Epoch
@@ -111,7 +133,7 @@ type waiter struct {
 // NewCoordinator starts a coordinator over the store's committed epoch. fatal is
 // called at most once, with the error that kept an epoch from being durable.
 func NewCoordinator(store *storage.Store, clock storage.Clock, log *slog.Logger, m *Metrics, interval time.Duration, fatal func(error)) *Coordinator {
-	c := &Coordinator{store: store, clock: clock, log: log, metrics: m, fatal: fatal, interval: interval, eager: interval,
+	c := &Coordinator{store: store, clock: clock, log: log, metrics: m, fatal: fatal, governor: newGovernor(&stream.Pace{}), stallAfter: defaultStall, interval: interval, eager: interval,
 		last: store.Committed(), committed: store.Committed(), live: map[stream.ActorID]bool{}, kick: make(chan struct{}, 1)}
 	c.finished.L = &c.mu
 	ctx, cancel := context.WithCancel(context.Background())
@@ -157,6 +179,20 @@ func (c *Coordinator) SetInterval(d time.Duration) {
 	c.wake()
 }
 
+// SetStall changes for how long an epoch may be in flight before that is reported; 0: for ever.
+func (c *Coordinator) SetStall(d time.Duration) {
+	c.mu.Lock()
+	c.stallAfter = d
+	c.mu.Unlock()
+	c.wake()
+}
+
+func (c *Coordinator) stall() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stallAfter
+}
+
 // Activate adds n (which may be negative) to the jobs that need barriers by the clock.
 func (c *Coordinator) Activate(n int) {
 	c.mu.Lock()
@@ -175,7 +211,7 @@ func (c *Coordinator) wake() {
 // Submit queues a command and returns the epoch of the barrier that carried it. A
 // command whose ctx ends before that is taken back.
 func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, error) {
-	p := pending{cmd, make(chan storage.Epoch, 1)}
+	p := pending{cmd, make(chan injected, 1)}
 	c.mu.Lock()
 	if c.closed != nil {
 		c.mu.Unlock()
@@ -184,10 +220,10 @@ func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, e
 	c.commands = append(c.commands, p)
 	c.mu.Unlock()
 	c.wake()
-	var e storage.Epoch
+	var in injected
 	var ok bool
 	select {
-	case e, ok = <-p.done:
+	case in, ok = <-p.done:
 	case <-ctx.Done():
 		c.mu.Lock()
 		n := len(c.commands)
@@ -197,14 +233,14 @@ func (c *Coordinator) Submit(ctx context.Context, cmd Command) (storage.Epoch, e
 		if !taken {
 			return 0, context.Cause(ctx)
 		}
-		e, ok = <-p.done
+		in, ok = <-p.done
 	}
 	if !ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return 0, c.closed
 	}
-	return e, nil
+	return in.epoch, in.err
 }
 
 // Write calls send so that everything it sends into the dataflow is in one epoch,
@@ -221,6 +257,9 @@ func (c *Coordinator) Write(now bool, send func(e storage.Epoch) error) (storage
 	c.dirty = true
 	if now {
 		c.wanted = max(c.wanted, e)
+		if c.asked.IsZero() {
+			c.asked = c.clock.Now()
+		}
 	}
 	c.mu.Unlock()
 	err := send(e)
@@ -269,15 +308,16 @@ func (c *Coordinator) inject(ctx context.Context) {
 		urgent := len(c.commands) > 0 || c.wanted > c.last
 		idle := !c.dirty && c.active == 0
 		wait := time.Hour
-		if len(c.inflight) > 0 {
-			wait = stallAfter
-			if now := c.clock.Now(); now.Sub(c.inflight[0].start) >= stallAfter && now.Sub(warned) >= stallAfter {
+		now := c.clock.Now()
+		if len(c.inflight) > 0 && c.stallAfter > 0 {
+			wait = c.stallAfter
+			if now.Sub(c.inflight[0].start) >= wait && now.Sub(warned) >= wait {
 				warned = now
 				stalled = c.stalled
 			}
 		}
 		if !full && !urgent && !idle {
-			wait = max(0, min(c.interval, c.eager)-c.clock.Now().Sub(sent))
+			wait = max(0, min(c.governor.interval(now, c.interval), c.eager)-now.Sub(sent))
 		}
 		c.mu.Unlock()
 		if stalled != nil {
@@ -310,19 +350,34 @@ func (c *Coordinator) barrier(now time.Time) {
 	if len(cmds) > 0 {
 		c.eager = min(eagerWait, c.interval)
 	}
-	f := &flight{epoch: e, missing: map[stream.ActorID]bool{}, start: now}
+	f := &flight{epoch: e, missing: map[stream.ActorID]bool{}, start: now, asked: c.asked}
+	c.asked = time.Time{}
 	var mut *stream.Mutation
-	for _, p := range cmds {
+	var later []stream.ActorID
+	done := make([]injected, len(cmds))
+	for i, p := range cmds {
+		if p.cmd.Alive != nil && !p.cmd.Alive() {
+			done[i].err = errDropped
+			continue
+		}
+		done[i].epoch = e
 		if p.cmd.Stage != nil {
 			p.cmd.Stage(e)
 		}
 		mut = merge(mut, p.cmd.Mutation)
+		if p.cmd.Change != nil {
+			mut = merge(mut, p.cmd.Change(e))
+		}
 		for _, st := range p.cmd.Start {
 			if !st.Alive() {
 				continue
 			}
-			for _, a := range st.Expect {
-				c.live[a] = true
+			if st.TakeOver {
+				later = append(later, st.Expect...)
+			} else {
+				for _, a := range st.Expect {
+					c.live[a] = true
+				}
 			}
 			c.heads = append(c.heads, st.Heads...)
 		}
@@ -333,6 +388,15 @@ func (c *Coordinator) barrier(now time.Time) {
 	c.last = e
 	c.inflight = append(c.inflight, f)
 	heads := c.heads
+	if mut != nil && len(mut.Stop) > 0 {
+		for a := range mut.Stop {
+			delete(c.live, a)
+		}
+		c.heads = slices.DeleteFunc(slices.Clone(c.heads), func(h Head) bool { return mut.Stop[h.Actor] })
+	}
+	for _, a := range later {
+		c.live[a] = true
+	}
 	c.metrics.InFlight.Set(float64(len(c.inflight)))
 	c.mu.Unlock()
 	m := stream.Message{Barrier: &stream.Barrier{Epoch: e, Mutation: mut}}
@@ -340,8 +404,8 @@ func (c *Coordinator) barrier(now time.Time) {
 		// A closed inbox belongs to a job that is being taken down; Forget follows.
 		_ = h.Port.In.Send(h.Port.Channel, m)
 	}
-	for _, p := range cmds {
-		p.done <- e
+	for i, p := range cmds {
+		p.done <- done[i]
 	}
 	c.mu.Lock()
 	c.finished.Broadcast()
@@ -361,6 +425,7 @@ func merge(a, b *stream.Mutation) *stream.Mutation {
 	out.Remove = union(a.Remove, b.Remove)
 	out.Throttle = union(a.Throttle, b.Throttle)
 	out.StartBackfill = union(a.StartBackfill, b.StartBackfill)
+	out.Switch = union(a.Switch, b.Switch)
 	out.Add = map[stream.ActorID][]*stream.Dispatcher{}
 	for _, m := range []map[stream.ActorID][]*stream.Dispatcher{a.Add, b.Add} {
 		for k, v := range m {
@@ -392,9 +457,6 @@ func (c *Coordinator) Collect(a stream.ActorID, b *stream.Barrier) {
 				c.finished.Broadcast()
 			}
 		}
-	}
-	if b.Mutation != nil && b.Mutation.Stop[a] {
-		delete(c.live, a)
 	}
 }
 
@@ -471,7 +533,11 @@ func (c *Coordinator) commit() {
 			c.shut(err)
 			return
 		}
-		c.metrics.EpochLatency.Observe(c.clock.Now().Sub(f.start).Seconds())
+		now := c.clock.Now()
+		c.metrics.EpochLatency.Observe(now.Sub(f.start).Seconds())
+		if !f.asked.IsZero() {
+			c.governor.observe(now, now.Sub(f.asked))
+		}
 
 		c.mu.Lock()
 		c.inflight = c.inflight[1:]
@@ -493,7 +559,7 @@ func (c *Coordinator) commit() {
 			if mut := hook(f.epoch); mut != nil {
 				c.mu.Lock()
 				if c.closed == nil {
-					c.commands = append(c.commands, pending{Command{Mutation: mut}, make(chan storage.Epoch, 1)})
+					c.commands = append(c.commands, pending{Command{Mutation: mut}, make(chan injected, 1)})
 				}
 				c.mu.Unlock()
 			}

@@ -42,9 +42,17 @@ type Options struct {
 	Failed  func(rels []catalog.ID, err error)
 	Seed    uint64
 	Drivers []connector.Driver // of sources
+	Tuning  *stream.Tuning     // of all executors; nil: the defaults
+	// StartPaused: all backfills wait until Pause(ctx, false).
+	StartPaused bool
 }
 
 // A Manager owns the running jobs.
+//
+// Invariants:
+//  1. One at a time, who holds turn changes which actors there are and who sends to whom: what it
+//     has built against the dataflow as it is is true of its barrier.
+//  2. A job's generation changes with the barrier at which its actors take over, while no writer sends.
 type Manager struct {
 	store   *storage.Store
 	clock   storage.Clock
@@ -63,10 +71,16 @@ type Manager struct {
 	actorSeq    atomic.Uint32
 	failures    sync.WaitGroup
 	leaving     sync.WaitGroup // removed jobs whose actors have not ended yet
+	tuning      *stream.Tuning
+	pace        *stream.Pace  // of all backfills
+	turn        chan struct{} // a token; see invariant 1
+	resizing    sync.WaitGroup
+	ctx         context.Context // ends with Close
+	cancel      context.CancelCauseFunc
+	paused      atomic.Bool // all backfills
 
 	mu      sync.Mutex
 	jobs    map[catalog.ID]*Job
-	paused  bool // all backfills
 	closing bool // no job is started any more
 }
 
@@ -82,8 +96,12 @@ func NewManager(o Options) *Manager {
 		o.StageFailed = func(storage.Epoch, catalog.ID, error) {}
 	}
 	m := &Manager{stageFailed: o.StageFailed, store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
-		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{}}
+		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{},
+		tuning: o.Tuning, turn: make(chan struct{}, 1)}
+	m.ctx, m.cancel = context.WithCancelCause(context.Background())
+	m.paused.Store(o.StartPaused)
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
+	m.pace = m.coord.governor.pace
 	m.coord.mu.Lock()
 	m.coord.onCommit, m.coord.stalled = m.committed, m.warnStalled
 	m.coord.mu.Unlock()
@@ -103,7 +121,8 @@ func (m *Manager) env(j *Job, f *fragment, a *actor, set storage.VnodeSet, vnode
 		ChunkSize: m.chunk, Cache: m.cache, Clock: m.clock, Metrics: m.execM,
 		Logger:        logJob(m.log, j.Rel).With("fragment", uint32(f.plan.ID), "actor", uint32(a.id)),
 		WaitCommitted: m.coord.Wait,
-		Progress:      f.progress, Limiter: f.limiter, Waiting: !f.started.Load(), GlobalPause: m.paused,
+		Progress:      f.progress, Limiter: f.limiter, Waiting: !f.started.Load(), GlobalPause: m.paused.Load(),
+		Pace: m.pace, Tuning: m.tuning, Spot: &a.spot,
 		ExprCtx:   func() *expr.Ctx { return m.exprCtx(j.Rel) },
 		ExprError: func(op string, err error) { j.exprError(m, op, err) },
 		Seed:      m.seed + uint64(a.id),
@@ -149,34 +168,33 @@ func (m *Manager) Jobs() []*Job {
 	return out
 }
 
-// Create starts a job and connects it to the jobs it reads; stage is called with
-// the epoch of its first barrier, to commit its catalog entry with. Create returns
-// when that epoch is committed; the backfill goes on (see Job.Built).
+// A Spec is a job that is to run.
+type Spec struct {
+	Rel         *catalog.Relation
+	Graph       *plan.Graph
+	Parallelism int
+	// Building is the parallelism until the job is built, when it goes over to Parallelism by itself;
+	// 0: Parallelism, as for a job that is built already.
+	Building int
+}
+
+// A Restored job is one that the catalog says must run.
+type Restored = Spec
+
+// Create is Start for a job that is built with the parallelism that it then has.
 func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Graph, parallelism int, stage func(storage.Epoch)) (*Job, error) {
-	m.mu.Lock()
-	if m.closing {
-		m.mu.Unlock()
-		return nil, errClosing
-	}
-	j, err := m.build(rel, g, parallelism)
-	if err == nil {
-		if err = m.connect(j); err != nil {
-			j.cancel(err)
-		}
-	}
-	if err != nil {
-		m.mu.Unlock()
+	return m.Start(ctx, Spec{Rel: rel, Graph: g, Parallelism: parallelism}, stage)
+}
+
+// Start starts a job and connects it to the jobs it reads; stage is called with
+// the epoch of its first barrier, to commit its catalog entry with. Start returns
+// when that epoch is committed; the backfill goes on (see Job.Built).
+func (m *Manager) Start(ctx context.Context, s Spec, stage func(storage.Epoch)) (*Job, error) {
+	if err := m.take(ctx, m.turn); err != nil {
 		return nil, err
 	}
-	m.launch(j)
-	m.mu.Unlock()
-	mut := &stream.Mutation{Add: map[stream.ActorID][]*stream.Dispatcher{}}
-	for _, l := range j.ups {
-		for a, d := range l.disp {
-			mut.Add[a] = append(mut.Add[a], d...)
-		}
-	}
-	e, err := m.coord.Submit(ctx, Command{Mutation: mut, Stage: stage, Start: []Start{j.first()}})
+	j, e, err := m.begin(ctx, s, stage)
+	<-m.turn
 	if err == nil {
 		err = m.coord.Wait(ctx, e)
 	}
@@ -184,6 +202,72 @@ func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Gra
 		err = j.Err()
 	}
 	return j, err
+}
+
+// begin makes a job and returns the epoch of its first barrier. The caller holds turn.
+func (m *Manager) begin(ctx context.Context, s Spec, stage func(storage.Epoch)) (*Job, storage.Epoch, error) {
+	m.mu.Lock()
+	if m.closing {
+		m.mu.Unlock()
+		return nil, 0, errClosing
+	}
+	j, err := m.build(s)
+	if err != nil {
+		m.mu.Unlock()
+		return nil, 0, err
+	}
+	m.launch(j)
+	m.mu.Unlock()
+	mut := &stream.Mutation{Add: map[stream.ActorID][]*stream.Dispatcher{}}
+	for _, l := range j.gen.Load().ups {
+		for a, d := range l.disp {
+			mut.Add[a] = append(mut.Add[a], d...)
+		}
+	}
+	e, err := m.coord.Submit(ctx, Command{Mutation: mut, Stage: stage, Start: []Start{j.first()}})
+	return j, e, err
+}
+
+// take takes a token, which who has it gives back.
+func (m *Manager) take(ctx context.Context, token chan struct{}) error {
+	select {
+	case token <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-m.ctx.Done():
+		return errClosing
+	}
+}
+
+// build makes a job with its actors, connected to the jobs it reads. Nothing runs
+// yet. The caller holds mu.
+func (m *Manager) build(s Spec) (*Job, error) {
+	j := &Job{Rel: s.Rel, Graph: s.Graph, finished: true, started: m.clock.Now(), built: make(chan struct{}), limits: s.Rel, samples: map[plan.FragmentID]*rateSample{}, normal: s.Parallelism, building: s.Building}
+	j.ctx, j.cancel = context.WithCancelCause(context.Background())
+	for _, f := range s.Graph.Fragments {
+		if backfills(f.Root) {
+			j.finished = false
+		}
+		if _, ok := head(f.Root).(*plan.StreamSource); ok {
+			j.source = true
+		}
+	}
+	n := s.Parallelism
+	if !j.finished && s.Building > 0 {
+		n = s.Building
+	}
+	g, err := m.generate(j, n, nil)
+	if err != nil {
+		j.cancel(err)
+		return nil, err
+	}
+	j.gen.Store(g)
+	j.active = !j.finished || j.source
+	if j.finished {
+		close(j.built)
+	}
+	return j, nil
 }
 
 // launch makes a job known, runs its actors, which wait for their first barrier,
@@ -194,43 +278,43 @@ func (m *Manager) launch(j *Job) {
 	if j.active {
 		m.coord.Activate(1)
 	}
-	m.start(j)
+	m.start(j.gen.Load())
 }
 
 // first is what begins with the job's first barrier.
 func (j *Job) first() Start {
-	return Start{Alive: func() bool { return j.Err() == nil }, Expect: j.ids(), Heads: j.heads()}
-}
-
-// A Restored job is one that the catalog says must run.
-type Restored struct {
-	Rel         *catalog.Relation
-	Graph       *plan.Graph
-	Parallelism int
+	g := j.gen.Load()
+	return Start{Alive: func() bool { return j.Err() == nil }, Expect: g.ids(), Heads: g.heads()}
 }
 
 // Restore starts the given jobs, upstream ones first, all with one barrier. A job
 // that cannot be built does not run, and neither do those that read it. stage, with
 // why those did not start, adds to that barrier's epoch.
 func (m *Manager) Restore(ctx context.Context, all []Restored, stage func(e storage.Epoch, failed map[catalog.ID]error)) error {
+	if err := m.take(ctx, m.turn); err != nil {
+		return err
+	}
+	e, err := m.restore(ctx, all, stage)
+	<-m.turn
+	if err != nil {
+		return err
+	}
+	return m.coord.Wait(ctx, e)
+}
+
+func (m *Manager) restore(ctx context.Context, all []Restored, stage func(e storage.Epoch, failed map[catalog.ID]error)) (storage.Epoch, error) {
 	m.mu.Lock()
 	failed := map[catalog.ID]error{}
 	cmd := Command{Stage: func(e storage.Epoch) { stage(e, failed) }}
 	var started []*Job
 	for _, r := range all {
-		j, err := m.build(r.Rel, r.Graph, r.Parallelism)
-		if err == nil {
-			if err = m.connect(j); err != nil {
-				j.cancel(err)
-			}
-		}
+		j, err := m.build(r)
 		if err != nil {
 			failed[r.Rel.ID] = err
 			continue
 		}
-		for _, l := range j.ups {
-			up := m.jobs[l.up.Rel]
-			for _, a := range up.actors {
+		for _, l := range j.gen.Load().ups {
+			for _, a := range m.jobs[l.up.Rel].gen.Load().actors {
 				a.run.Out = append(a.run.Out, l.disp[a.id]...)
 			}
 		}
@@ -242,11 +326,7 @@ func (m *Manager) Restore(ctx context.Context, all []Restored, stage func(e stor
 		m.launch(j)
 	}
 	m.mu.Unlock()
-	e, err := m.coord.Submit(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	return m.coord.Wait(ctx, e)
+	return m.coord.Submit(ctx, cmd)
 }
 
 // A Removal is a job that is to go, and what those who wait for it are told.
@@ -358,26 +438,45 @@ func sortedIDs(m map[catalog.ID]*Job) []catalog.ID {
 	return ids
 }
 
-// Throttle changes the backfill rate of a job, in rows per second; it returns when the change is in force.
-func (m *Manager) Throttle(ctx context.Context, id catalog.ID, rate int64, stage func(storage.Epoch)) error {
-	if j := m.Job(id); j != nil {
-		j.mu.Lock()
-		j.rate = rate
-		j.mu.Unlock()
+// Throttle makes the limits of a changed relation those of its backfills; it
+// returns when they are in force and what stage does is committed.
+func (m *Manager) Throttle(ctx context.Context, rel *catalog.Relation, stage func(storage.Epoch)) error {
+	if err := m.take(ctx, m.turn); err != nil {
+		return err
 	}
-	e, err := m.coord.Submit(ctx, Command{Mutation: &stream.Mutation{Throttle: map[catalog.ID]int64{id: rate}}, Stage: stage})
+	j := m.Job(rel.ID)
+	e, err := m.coord.Submit(ctx, Command{Stage: stage, Change: func(storage.Epoch) *stream.Mutation {
+		if j != nil {
+			j.mu.Lock()
+			j.limits = rel
+			j.mu.Unlock()
+			for _, f := range j.gen.Load().order {
+				if f.limiter != nil {
+					f.limiter.Set(rel.FragmentRate(uint32(f.plan.ID)))
+				}
+			}
+		}
+		return nil
+	}})
+	<-m.turn
 	if err != nil {
 		return err
 	}
 	return m.coord.Wait(ctx, e)
 }
 
+// SetLatencyTarget makes backfills slow down while statements wait for their epochs for
+// longer than d; 0: they never do.
+func (m *Manager) SetLatencyTarget(d time.Duration) { m.coord.governor.setTarget(d) }
+
+// SetStallReport changes for how long an epoch may be in flight, or a backfill that may
+// move stand still, before that is reported; 0: for ever.
+func (m *Manager) SetStallReport(d time.Duration) { m.coord.SetStall(d) }
+
 // Pause stops the backfills of all jobs, or lets them go on (pause false). The
 // caller keeps it apart from Create: a job starts as things are when it is built.
 func (m *Manager) Pause(ctx context.Context, pause bool) error {
-	m.mu.Lock()
-	m.paused = pause
-	m.mu.Unlock()
+	m.paused.Store(pause)
 	e, err := m.coord.Submit(ctx, Command{Mutation: &stream.Mutation{Pause: pause, Resume: !pause}})
 	if err != nil {
 		return err
@@ -386,14 +485,11 @@ func (m *Manager) Pause(ctx context.Context, pause bool) error {
 }
 
 // Paused reports whether all backfills are paused.
-func (m *Manager) Paused() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.paused
-}
+func (m *Manager) Paused() bool { return m.paused.Load() }
 
 // Ports returns where a table's job takes what is written into the table: one
-// port an actor, and for each vnode the index of its port.
+// port an actor, and for each vnode the index of its port. They hold until the next
+// barrier only, so that it must be called inside Coordinator.Write.
 func (m *Manager) Ports(id catalog.ID) (ports []stream.Port, owner []uint16, err error) {
 	j := m.Job(id)
 	if j == nil {
@@ -402,7 +498,7 @@ func (m *Manager) Ports(id catalog.ID) (ports []stream.Port, owner []uint16, err
 	if err := j.Err(); err != nil {
 		return nil, nil, err
 	}
-	for _, f := range j.order {
+	for _, f := range j.gen.Load().order {
 		if _, ok := f.head.(*plan.StreamDML); ok {
 			for _, a := range f.actors {
 				ports = append(ports, a.heads[0])
@@ -419,6 +515,7 @@ var errClosing = errors.New("the server is shutting down")
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closing = true
+	m.cancel(errClosing)
 	jobs := make([]*Job, 0, len(m.jobs))
 	for _, id := range sortedIDs(m.jobs) {
 		jobs = append(jobs, m.jobs[id])
@@ -436,4 +533,5 @@ func (m *Manager) Close() {
 	m.coord.Close(errClosing)
 	m.failures.Wait()
 	m.leaving.Wait()
+	m.resizing.Wait()
 }

@@ -20,6 +20,10 @@ type FragmentReport struct {
 	Actors      int
 	Finished    int
 	WaitsFor    []plan.FragmentID
+	Rate        int64 // the limit in force, in rows per second; -1: none
+	RowsPerSec  float64
+	Left        time.Duration // < 0: unknown
+	StateBytes  int64         // of its operators' state
 }
 
 // A Report is how far a job's backfills have come.
@@ -40,60 +44,95 @@ type Report struct {
 type rateSample struct {
 	at   time.Time
 	done int64
-	rate float64
+	rate float64 // rows per second
+}
+
+// take takes in how many rows are done.
+func (s *rateSample) take(now time.Time, done int64) {
+	switch since := now.Sub(s.at); {
+	case s.at.IsZero():
+		*s = rateSample{at: now, done: done}
+	case since >= 500*time.Millisecond:
+		v := max(0, float64(done-s.done)/since.Seconds())
+		if s.rate > 0 {
+			v = 0.6*v + 0.4*s.rate
+		}
+		*s = rateSample{now, done, v}
+	}
+}
+
+// left is how long the rest takes at that speed; < 0: unknown.
+func (s *rateSample) left(done, total int64) time.Duration {
+	if s.rate <= 0 {
+		return -1
+	}
+	return time.Duration(float64(total-done) / s.rate * float64(time.Second))
 }
 
 // Report tells how far the job has come.
 func (m *Manager) Report(j *Job) Report {
 	j.mu.Lock()
-	r := Report{Rel: j.Rel, Started: j.started, Rate: j.rate, Finished: j.finished, Err: j.err, Left: -1}
+	r := Report{Rel: j.Rel, Started: j.started, Rate: j.limits.BackfillRate(), Finished: j.finished, Err: j.err, Left: -1}
 	j.mu.Unlock()
-	for _, f := range j.order {
-		p := f.progress
-		if p == nil {
+	g := j.gen.Load()
+	for _, f := range g.order {
+		if f.progress == nil {
 			continue
 		}
+		p := f.shown().progress
 		fr := FragmentReport{Fragment: f.plan.ID, Phase: stream.Phase(p.Phase.Load()), Done: p.Done.Load(), Total: p.Total.Load(), Actors: int(p.Actors), Finished: int(p.Finished.Load())}
-		if fr.Finished == fr.Actors {
-			fr.Phase = stream.PhaseDone
+		switch {
+		case f.finished():
+			fr.Phase, fr.Finished = stream.PhaseDone, fr.Actors
+		case p.Through.Load() >= p.Actors:
+			fr.Phase = stream.PhaseCatchUp
 		}
 		if s := scanOf(f.plan.Root); s != nil {
 			fr.Upstream = s.Table.ID
 		}
 		if !f.started.Load() {
 			for _, d := range j.Graph.BackfillOrder[f.plan.ID] {
-				if !j.frags[d].finished() {
+				if !g.frags[d].finished() {
 					fr.WaitsFor = append(fr.WaitsFor, d)
 				}
 			}
+		}
+		fr.Rate = f.limiter.Rate()
+		for _, t := range f.plan.Tables {
+			fr.StateBytes += m.store.Bytes(uint32(t.ID))
 		}
 		fr.Total = max(fr.Total, fr.Done)
 		r.Done += fr.Done
 		r.Total += fr.Total
 		r.Fragments = append(r.Fragments, fr)
 	}
-	held := m.stalled()
+	held, still := m.stalled(), ""
 	now := m.clock.Now()
+	if !r.Finished && r.Err == nil {
+		still = m.still(j, now)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := &j.sample
-	switch since := now.Sub(s.at); {
-	case s.at.IsZero():
-		*s = rateSample{at: now, done: r.Done}
-	case since >= 500*time.Millisecond:
-		v := float64(r.Done-s.done) / since.Seconds()
-		if s.rate > 0 {
-			v = 0.6*v + 0.4*s.rate
+	j.sample.take(now, r.Done)
+	r.RowsPerSec, r.Left = j.sample.rate, j.sample.left(r.Done, r.Total)
+	for i := range r.Fragments {
+		f := &r.Fragments[i]
+		s := j.samples[f.Fragment]
+		if s == nil {
+			s = &rateSample{}
+			j.samples[f.Fragment] = s
 		}
-		*s = rateSample{now, r.Done, v}
-	}
-	r.RowsPerSec = s.rate
-	if s.rate > 0 {
-		r.Left = time.Duration(float64(r.Total-r.Done) / s.rate * float64(time.Second))
+		s.take(now, f.Done)
+		f.RowsPerSec, f.Left = s.rate, s.left(f.Done, f.Total)
+		if f.Phase == stream.PhaseDone {
+			f.RowsPerSec, f.Left = 0, 0
+		}
 	}
 	switch {
 	case held != "":
 		r.WaitsFor = held
+	case still != "":
+		r.WaitsFor = still
 	case r.Finished:
 	case m.Paused():
 		r.WaitsFor = "paused: all backfills are"
@@ -106,10 +145,6 @@ func (m *Manager) Report(j *Job) Report {
 		r.Left = 0
 	}
 	return r
-}
-
-func (f *fragment) finished() bool {
-	return f.progress == nil || f.progress.Finished.Load() >= f.progress.Actors
 }
 
 func scanOf(n plan.Stream) *plan.StreamTableScan {
@@ -135,13 +170,15 @@ func (m *Manager) committed(storage.Epoch) *stream.Mutation {
 		if skip {
 			continue
 		}
+		m.warnStill(j)
 		all := true
-		for _, f := range j.order {
+		g := j.gen.Load()
+		for _, f := range g.order {
 			all = all && f.finished()
 			if f.started.Load() {
 				continue
 			}
-			if !slices.ContainsFunc(j.Graph.BackfillOrder[f.plan.ID], func(id plan.FragmentID) bool { return !j.frags[id].finished() }) {
+			if !slices.ContainsFunc(j.Graph.BackfillOrder[f.plan.ID], func(id plan.FragmentID) bool { return !g.frags[id].finished() }) {
 				f.started.Store(true)
 				if mut == nil {
 					mut = &stream.Mutation{StartBackfill: map[stream.FragmentKey]bool{}}
@@ -169,13 +206,34 @@ func (m *Manager) finish(j *Job) {
 	if idle {
 		m.coord.Activate(-1)
 	}
+	if first {
+		m.settleSize(j)
+	}
 }
 
-// stalled says what holds the oldest epoch, if it is in flight for stallAfter or longer; "": nothing.
+// settleSize gives a job that is built the parallelism that it has from then on.
+func (m *Manager) settleSize(j *Job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j.mu.Lock()
+	to := j.wanted()
+	j.mu.Unlock()
+	if m.closing || m.jobs[j.Rel.ID] != j || to == j.Parallelism() {
+		return
+	}
+	m.resizing.Go(func() {
+		err := m.resize(m.ctx, j.Rel.ID, nil, func(*Job) {})
+		if err != nil && j.Err() == nil && m.ctx.Err() == nil {
+			m.log.Error("job keeps the parallelism of its backfill", "job", j.Rel.Name, "err", err)
+		}
+	})
+}
+
+// stalled says what holds the oldest epoch, if it is in flight for too long; "": nothing.
 func (m *Manager) stalled() string {
 	e, since, actors := m.coord.Stalled()
-	held := m.clock.Now().Sub(since)
-	if e == 0 || held < stallAfter {
+	held, most := m.clock.Now().Sub(since), m.coord.stall()
+	if e == 0 || most == 0 || held < most {
 		return ""
 	}
 	if len(actors) == 0 {
@@ -183,10 +241,10 @@ func (m *Manager) stalled() string {
 	}
 	who := fmt.Sprintf("actor %d", actors[0])
 	for _, j := range m.Jobs() {
-		for _, f := range j.order {
+		for _, f := range j.gen.Load().order {
 			for _, a := range f.actors {
 				if a.id == actors[0] {
-					who = fmt.Sprintf("%q, fragment %d, actor %d", j.Rel.Name, f.plan.ID, a.id)
+					who = fmt.Sprintf("%q, fragment %d, actor %d%s", j.Rel.Name, f.plan.ID, a.id, a.where())
 				}
 			}
 		}
@@ -197,9 +255,75 @@ func (m *Manager) stalled() string {
 	return fmt.Sprintf("%s: it holds epoch %d, in flight for %d s", who, e, int(held.Seconds()))
 }
 
+// where names the executor, the table and the vnode that an actor was last seen at.
+func (a *actor) where() string {
+	p, vnode, ok := a.spot.At()
+	if !ok {
+		return ""
+	}
+	out := ", in " + p.Executor
+	if p.Table != "" {
+		out += fmt.Sprintf(" of %q", p.Table)
+	}
+	if vnode >= 0 {
+		out += fmt.Sprintf(", vnode %d", vnode)
+	}
+	return out
+}
+
 // warnStalled logs what holds the oldest epoch.
 func (m *Manager) warnStalled() {
 	if s := m.stalled(); s != "" {
 		m.log.Warn("an epoch does not end", "held_by", s)
 	}
+}
+
+// warnStill logs, once a while, that a job's backfill stands still.
+func (m *Manager) warnStill(j *Job) {
+	now, most := m.clock.Now(), m.coord.stall()
+	j.mu.Lock()
+	recent := now.Sub(j.warned) < most
+	j.mu.Unlock()
+	if recent {
+		return
+	}
+	if s := m.still(j, now); s != "" {
+		j.mu.Lock()
+		j.warned = now
+		j.mu.Unlock()
+		m.log.Warn("a backfill stands still", "job", j.Rel.Name, "where", s)
+	}
+}
+
+// still says which of a job's backfills may move and has not for too long; "": none.
+// The job is not finished.
+func (m *Manager) still(j *Job, now time.Time) string {
+	most := m.coord.stall()
+	if most == 0 || m.Paused() {
+		return ""
+	}
+	for _, f := range j.gen.Load().order {
+		if f.progress == nil || f.finished() || !f.started.Load() || f.limiter.Rate() == stream.Paused {
+			continue
+		}
+		p := f.shown().progress
+		ph := stream.Phase(p.Phase.Load())
+		if ph != stream.PhaseScan && ph != stream.PhaseDrain || p.Through.Load() >= p.Actors {
+			continue
+		}
+		moved := p.LastMove.Load()
+		since := now.Sub(time.UnixMicro(moved))
+		if rate := f.limiter.Rate(); rate > 0 {
+			since -= time.Second // one row a second is a limit, too
+		}
+		if moved == 0 || since < most {
+			continue
+		}
+		out := fmt.Sprintf("fragment %d has not moved for %d s", f.plan.ID, int(since.Seconds()))
+		for _, a := range f.actors {
+			out += fmt.Sprintf("; actor %d%s", a.id, a.where())
+		}
+		return out
+	}
+	return ""
 }

@@ -21,7 +21,17 @@ const (
 	actorsPerFragment = 1024 // the most there can be
 )
 
-func (f *jobFragment) id() int64 { return int64(f.job.ID)*fragmentsPerJob + int64(f.ID) }
+func (f *jobFragment) id() int64 { return FragmentNumber(f.job.ID, f.ID) }
+
+// FragmentNumber is a fragment's number outside of its job.
+func FragmentNumber(job catalog.ID, fragment uint32) int64 {
+	return int64(job)*fragmentsPerJob + int64(fragment)
+}
+
+// SplitFragment gives the job and the job's own number of a fragment.
+func SplitFragment(id int64) (catalog.ID, uint32) {
+	return catalog.ID(id / fragmentsPerJob), uint32(id % fragmentsPerJob)
+}
 
 // has reports whether the fragment has an operator whose name contains part.
 func (f *jobFragment) has(part string) bool {
@@ -78,6 +88,33 @@ func (j *JobInfo) progress() string {
 		return fmt.Sprintf("0.00%% (%d/%d)", done, max(total, 0))
 	}
 	return fmt.Sprintf("%.2f%% (%d/%d)", min(100*float64(done)/float64(total), 100), done, total)
+}
+
+// phase is that of the scan or locality provider that is least far.
+func (j *JobInfo) phase() string {
+	out := ""
+	for _, f := range j.Fragments {
+		if f.Backfill && (out == "" || f.Phase != "done") {
+			out = f.Phase
+		}
+	}
+	return out
+}
+
+func (j *JobInfo) stateBytes() int64 {
+	out := int64(0)
+	for _, f := range j.Fragments {
+		out += f.StateBytes
+	}
+	return out
+}
+
+// seconds is NULL where they are unknown.
+func seconds(s float64) types.Datum {
+	if s < 0 {
+		return types.Datum{}
+	}
+	return types.NewFloat(s)
 }
 
 // maskJob is a job's statement without secrets.
@@ -191,13 +228,10 @@ func rwJobSources() map[string]source {
 				"rows_done":       num(func(j *JobInfo) int64 { return j.Done }),
 				"rows_total":      num(func(j *JobInfo) int64 { return j.Total }),
 				"rows_per_second": datum(func(j *JobInfo) types.Datum { return types.NewFloat(j.RowsPerSec) }),
-				"seconds_left": datum(func(j *JobInfo) types.Datum {
-					if j.SecondsLeft < 0 {
-						return types.Datum{}
-					}
-					return types.NewFloat(j.SecondsLeft)
-				}),
-				"waits_for": datum(func(j *JobInfo) types.Datum { return text(j.WaitsFor) }),
+				"seconds_left":    datum(func(j *JobInfo) types.Datum { return seconds(j.SecondsLeft) }),
+				"phase":           str((*JobInfo).phase),
+				"state_bytes":     num((*JobInfo).stateBytes),
+				"waits_for":       datum(func(j *JobInfo) types.Datum { return text(j.WaitsFor) }),
 			},
 			fixed: map[string]any{"is_serverless_backfill": false, "backfill_type": "SNAPSHOT_BACKFILL"},
 		},
@@ -217,18 +251,28 @@ func rwJobSources() map[string]source {
 				return types.NewInt(int64(f.Upstream))
 			}),
 			"phase":           str(func(f *jobFragment) string { return f.Phase }),
+			"rows_per_second": datum(func(f *jobFragment) types.Datum { return types.NewFloat(f.RowsPerSec) }),
+			"seconds_left":    datum(func(f *jobFragment) types.Datum { return seconds(f.SecondsLeft) }),
+			"state_bytes":     num(func(f *jobFragment) int64 { return f.StateBytes }),
+			"rate_limit":      num(func(f *jobFragment) int64 { return f.Rate }),
+			"waits_for":       str(func(f *jobFragment) string { return f.WaitsFor }),
 			"actors":          num(func(f *jobFragment) int64 { return int64(f.Actors) }),
 			"finished_actors": num(func(f *jobFragment) int64 { return int64(f.FragmentInfo.Finished) }),
 		})},
 		"rw_catalog.rw_rate_limit": &table[jobFragment]{
 			rows: func(w *world, in Info) []jobFragment {
-				return slices.DeleteFunc(fragments(w, in), func(f jobFragment) bool { return !f.Backfill || f.job.RateLimit < 0 })
+				return slices.DeleteFunc(fragments(w, in), func(f jobFragment) bool { return !f.Backfill || f.Rate < 0 })
 			},
 			changing: true,
 			cols: fragmentColumns(map[string]column[jobFragment]{
 				"fragment_type": datum(func(f *jobFragment) types.Datum { return texts(types.Varchar, f.flags()) }),
-				"node_name":     str(func(*jobFragment) string { return "STREAM_SCAN" }),
-				"rate_limit":    num(func(f *jobFragment) int64 { return f.job.RateLimit }),
+				"node_name": str(func(f *jobFragment) string {
+					if f.has("LocalityProvider") {
+						return "LOCALITY_PROVIDER"
+					}
+					return "STREAM_SCAN"
+				}),
+				"rate_limit": num(func(f *jobFragment) int64 { return f.Rate }),
 			}),
 		},
 		"rw_catalog.rw_expression_errors": &table[exprError]{

@@ -93,6 +93,11 @@ type FragmentInfo struct {
 	Done, Total int64
 	Actors      int
 	Finished    int // actors that are done
+	RowsPerSec  float64
+	SecondsLeft float64 // < 0: unknown
+	Rate        int64   // rows per second; -1: without limit
+	WaitsFor    string
+	StateBytes  int64 // of all fragments
 }
 
 // An ExprError is an expression that failed for a row, which became NULL there.
