@@ -121,10 +121,10 @@ func maths(r *registry) {
 	})
 	fails("sind", bounded(noInf, sinDegrees))
 	fails("cosd", bounded(noInf, func(x float64) float64 { return sinDegrees(math.Mod(x, 360) + 90) }))
-	fails("tand", unbounded( func(x float64) float64 {
+	fails("tand", unbounded(func(x float64) float64 {
 		return exactTan(sinDegrees(x), sinDegrees(math.Mod(x, 360)+90))
 	}))
-	fails("cotd", unbounded( func(x float64) float64 {
+	fails("cotd", unbounded(func(x float64) float64 {
 		if x == 0 {
 			return 1 / x
 		}

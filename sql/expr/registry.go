@@ -65,6 +65,9 @@ var reg = sync.OnceValue(func() *registry {
 	castFuncs(r)
 	tableFuncs(r)
 	aggregates(r)
+	regrAggs(r)
+	jsonAggs(r)
+	pickAggs(r)
 	orderedSetAggs(r)
 	windowFuncs(r)
 	r.oids = nil
