@@ -26,11 +26,11 @@ const sameAsQuery = `SELECT count(*) FROM ((SELECT * FROM m EXCEPT ALL SELECT g,
 func TestRescaleWhileBuilding(t *testing.T) {
 	dir := t.TempDir()
 	db, s := filled(t, dir, 20_000)
-	must(t, s, `SET background_ddl = on; SET backfill_rate_limit = 20000; SET streaming_parallelism = 1;
+	must(t, s, `SET background_ddl = on; SET backfill_rate_limit = 4000; SET streaming_parallelism = 1;
 		CREATE MATERIALIZED VIEW m AS SELECT g, count(*) AS n, max(k) AS top FROM t GROUP BY g`)
 	stop, wrote := make(chan struct{}), make(chan int)
+	w := session(t, db)
 	go func() {
-		w := session(t, db)
 		n := 0
 		for ; ; n++ {
 			select {
@@ -161,4 +161,3 @@ func TestSystemParameters(t *testing.T) {
 	must(t, s, `ALTER SYSTEM RESET locality_sort_buffer_activate_threshold`)
 	want(t, s, `SHOW locality_sort_buffer_activate_threshold`, "65536")
 }
-

@@ -21,7 +21,8 @@ import (
 //
 // Each vnode has a position. What the stream brings is held until the barrier; then
 // changes at or below their vnode's position are passed on, for the rows there were
-// delivered before, and the others are written to the table, where the scan will meet them.
+// delivered before, and the others are in the table, where the scan will meet them: the
+// upstream has written them there, or the provider does so beside its log.
 //
 // Invariants:
 //  1. The scan reads the table as of the last barrier. What it and the stream have
@@ -221,7 +222,7 @@ func (x *backfill) open(ctx context.Context, e storage.Epoch) error {
 		}
 		x.setPhase(stream.PhaseBuffer)
 	} else {
-		x.table = &upstreamRows{table: x.env.Store.Replica(x.codec.Desc(), x.env.Vnodes, x.cols), clock: x.env.clock()}
+		x.table = &upstreamRows{table: x.env.Store.SharedRows(x.codec.Desc(), x.env.Vnodes, x.cols), clock: x.env.clock()}
 		x.setPhase(stream.PhaseWait)
 	}
 	if !x.waiting {
@@ -363,7 +364,7 @@ func (x *backfill) scan(ctx context.Context, emit stream.Emit, idle bool) error 
 	return x.passAll(emit)
 }
 
-// passAll passes on what came since the last barrier, or writes it to the table.
+// passAll passes on what came since the last barrier, as far as the scan has gone past it.
 func (x *backfill) passAll(emit stream.Emit) error {
 	for _, c := range x.held {
 		if err := x.pass(c, emit); err != nil {
@@ -474,8 +475,8 @@ func (x *backfill) barrier(m stream.Message, emit stream.Emit) error {
 	return emit(m)
 }
 
-// pass passes on the changes of a chunk that the scan has gone past and writes the others
-// to the table.
+// pass passes on the changes of a chunk that the scan has gone past. The others are in the
+// table when it comes to them.
 func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 	for j, col := range x.cols {
 		x.schema[col] = c.Cols[j]
@@ -511,21 +512,16 @@ func (x *backfill) pass(c *chunk.Chunk, emit stream.Emit) error {
 	}
 	x.delivered(more)
 	x.holds(held)
-	switch {
-	case len(ahead) == 0:
-		return emit(stream.Message{Chunk: c})
-	case len(past) == 0:
-		return x.table.write(c, vnodes)
-	}
-	of := vnodes
-	if vnodes != nil {
-		of = make([]uint16, len(ahead))
-		for j, i := range ahead {
-			of[j] = vnodes[i]
+	if x.own != nil && len(ahead) > 0 { // the upstream has written it
+		if err := x.own.write(c, vnodes, ahead); err != nil {
+			return err
 		}
 	}
-	if err := x.table.write(c.Gather(ahead), of); err != nil {
-		return err
+	switch len(past) {
+	case 0:
+		return nil
+	case c.Len():
+		return emit(stream.Message{Chunk: c})
 	}
 	return emit(stream.Message{Chunk: c.Gather(past)})
 }

@@ -1,7 +1,9 @@
 package exec
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"streamdb/sql/catalog"
 	"streamdb/sql/chunk"
 	"streamdb/sql/types"
+	"streamdb/storage"
 	"streamdb/stream"
 )
 
@@ -204,5 +207,174 @@ func TestBackfillGap(t *testing.T) {
 	b.got.check(t, b.want(), "rows")
 	if b.prog.Through.Load() != 1 {
 		t.Fatalf("%d actors are through", b.prog.Through.Load())
+	}
+}
+
+// A fakeRows is a table whose vnodes are scripts of keys, with and without rows.
+type fakeRows struct {
+	keys  func(vnode uint16, i int) (storage.KV, bool)
+	vnode uint16
+	i     int
+	seeks int
+}
+
+func (f *fakeRows) seek(vnode uint16, after []byte) (bool, error) {
+	f.vnode, f.seeks, f.i = vnode, f.seeks+1, 0
+	if after != nil {
+		f.i = int(binary.BigEndian.Uint32(after[2:])) + 1
+	}
+	return true, nil
+}
+
+func (f *fakeRows) next() (storage.KV, bool, error) {
+	kv, ok := f.keys(f.vnode, f.i)
+	kv.Key = binary.BigEndian.AppendUint32(storage.VnodePrefix(f.vnode), uint32(f.i))
+	f.i++
+	return kv, ok, nil
+}
+
+func (f *fakeRows) finish(uint16) error      { return nil }
+func (f *fakeRows) seal(storage.Epoch) error { return nil }
+func (f *fakeRows) close()                   {}
+
+// scanOf makes a scan of a table of one int8, which is no key, over a script.
+func scanOf(t *testing.T, b *bench, f *fakeRows) *backfill {
+	rel := &catalog.Relation{ID: 100, Name: "t", Kind: catalog.Table, Vnodes: vnodes,
+		Columns: []catalog.Column{{Name: "a", Type: types.Numeric}}, Key: []catalog.KeyColumn{{Col: 0}}, Dist: []int{0}}
+	n := &plan.StreamTableScan{Table: rel, Cols: []int{0}, Progress: &plan.TableDesc{ID: 201}}
+	n.Schema = rel.Fields()
+	x, err := newArrangementBackfill(&Env{Store: b.store, Vnodes: storage.Full(vnodes), VnodeCount: vnodes, Clock: b.clock, ChunkSize: 4}, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.table = f
+	return x
+}
+
+func numericRow(codec *storage.Codec) []byte {
+	return codec.AppendValue(nil, []chunk.Column{chunk.NewVec(types.Numeric, []types.Decimal{types.NewDecimalInt(1)}, nil)}, 0)
+}
+
+// A read that meets no row comes back nevertheless, and goes on where it was: the position
+// is the key last seen (A4.5, B7.7).
+func TestBackfillSeesKeysWithoutRows(t *testing.T) {
+	b := newBench(t, 17, nil)
+	end := 3*maxSeen + 5
+	x := scanOf(t, b, &fakeRows{keys: func(v uint16, i int) (storage.KV, bool) { return storage.KV{}, v == 0 && i < end }})
+	for k := 1; k <= 3; k++ {
+		c, done, err := x.readRows(4)
+		if err != nil || done || c.N > 0 {
+			t.Fatalf("%d rows, end %v, %v", c.N, done, err)
+		}
+		if want := binary.BigEndian.AppendUint32(storage.VnodePrefix(0), uint32(k*maxSeen-1)); !bytes.Equal(x.pos.at[0].key, want) || !x.pos.dirty[0] {
+			t.Fatalf("the position is %x after %d keys", x.pos.at[0].key, k*maxSeen)
+		}
+	}
+	if _, done, err := x.readRows(4); err != nil || !done {
+		t.Fatalf("end %v, %v", done, err)
+	}
+}
+
+// A vnode that is slow to read gives its turn away; one that is not is read on without a
+// seek, a few chunks at a time (A4.6).
+func TestBackfillTurns(t *testing.T) {
+	b := newBench(t, 18, nil)
+	var x *backfill
+	f := &fakeRows{}
+	f.keys = func(v uint16, i int) (storage.KV, bool) {
+		if v == 3 {
+			b.clock.move(turnTime)
+		}
+		return storage.KV{Val: numericRow(x.codec)}, i < 1000
+	}
+	x = scanOf(t, b, f)
+	chunks := map[uint16]int{}
+	for range 8 * turnChunks {
+		c, _, err := x.readRows(4)
+		if err != nil || c.N != 4 {
+			t.Fatal(c.N, err)
+		}
+		chunks[f.vnode]++
+	}
+	if chunks[3] != 1 && chunks[3] != 2 || chunks[0] < turnChunks || chunks[7] != turnChunks {
+		t.Fatalf("chunks a vnode: %v", chunks)
+	}
+	if f.seeks > 10 {
+		t.Fatalf("%d seeks for %d chunks", f.seeks, 8*turnChunks)
+	}
+}
+
+// Rows that were written and not committed when the scan came by are neither lost nor
+// delivered twice, with commits far apart and keys before, in and behind what was there (B8, replication).
+func TestBackfillUncommitted(t *testing.T) {
+	b := newBench(t, 19, func(b *bench) { b.size = 4; b.pace = &stream.Pace{} })
+	row := func(k int64) types.Row {
+		return types.Row{types.NewInt(k), types.NewInt(k), types.NewString("x"), types.NewDecimal(types.NewDecimalInt(k))}
+	}
+	insert := func(from, to int64) {
+		var rows []types.Row
+		for k := from; k < to; k++ {
+			rows = append(rows, row(k))
+		}
+		b.w.rows = append(b.w.rows, rows...)
+		b.table.send(0, chunkOf(b.w.schema, false, rows))
+	}
+	insert(1, 101)
+	insert(201, 301)
+	b.tick(nil)
+	b.pace.SetLimit(6)
+	b.startFills()
+	b.tick(nil)
+	b.waitFor(func() bool { return b.delivered() > 0 })
+	b.every = 10
+	for k := int64(101); k < 201; k += 5 {
+		insert(k, k+5)
+		b.tick(nil)
+	}
+	b.pace.SetLimit(0)
+	b.every = 0
+	b.drain()
+	b.got.check(t, b.want(), "rows")
+}
+
+// queued gives a scan of an endless table n chunks of the stream, all there at once with the
+// barrier behind them, and returns the rows that the scan delivers until that has passed.
+func queued(t *testing.T, n int) (rows int) {
+	b := newBench(t, 20, nil)
+	var x *backfill
+	x = scanOf(t, b, &fakeRows{keys: func(uint16, int) (storage.KV, bool) {
+		return storage.KV{Val: numericRow(x.codec)}, true
+	}})
+	x.in = stream.NewInbox()
+	x.in.Open(0)
+	for range n {
+		x.in.Send(0, stream.Message{Chunk: chunk.Parse("D\n+ 1\n+ 2\n+ 3\n+ 4")})
+	}
+	x.in.Send(0, stream.Message{Barrier: &stream.Barrier{Epoch: 1 << 20}})
+	for done := false; !done; {
+		if err := x.step(t.Context(), func(m stream.Message) error {
+			if m.Chunk != nil && m.Chunk.Ops == nil { // the scan's
+				rows += m.Chunk.N
+			}
+			done = m.Barrier != nil
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rows
+}
+
+// A stream that never pauses leaves the scan its share: a row for each of its own (A4.4, B7.6).
+func TestBackfillShare(t *testing.T) {
+	if n := queued(t, 6); n < 20 {
+		t.Fatalf("%d rows beside 24 of the stream", n)
+	}
+}
+
+// A barrier that comes before the scan's turn brings a chunk, not a row (A4.4).
+func TestBackfillFloor(t *testing.T) {
+	if n := queued(t, 0); n != 4 {
+		t.Fatalf("%d rows", n)
 	}
 }

@@ -81,9 +81,10 @@ func (x *providedRows) append(c *chunk.Chunk, vnodes []uint16) error {
 	return nil
 }
 
-// write keeps changes that the drain has not come to.
-func (x *providedRows) write(c *chunk.Chunk, vnodes []uint16) error {
-	for i := range c.Len() {
+// write keeps changes that the drain has not come to: those of c at ahead, row i being of
+// vnodes[i] (nil: 0).
+func (x *providedRows) write(c *chunk.Chunk, vnodes []uint16, ahead []int) error {
+	for _, i := range ahead {
 		x.kbuf = x.codec.AppendKeyVnode(x.kbuf[:0], vnodeAt(vnodes, i), c.Cols, i)
 		old, err := x.late.Get(x.kbuf)
 		if err != nil {

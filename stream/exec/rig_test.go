@@ -28,6 +28,7 @@ type rig struct {
 	disk  *storage.MemDisk
 	store *storage.Store
 	epoch storage.Epoch
+	every storage.Epoch // so many barriers commit together; 0: each does
 	runs  []*run
 
 	mu      sync.Mutex
@@ -188,6 +189,9 @@ func (r *rig) barrier(mu *stream.Mutation) storage.Epoch {
 		if err != nil {
 			r.t.Fatalf("actor: %v", err)
 		}
+	}
+	if r.every > 0 && b.Epoch%r.every != 0 {
+		return b.Epoch
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -3,30 +3,28 @@ package exec
 import (
 	"time"
 
-	"streamdb/sql/chunk"
 	"streamdb/storage"
 )
 
-// A snapshot is the table that a backfill delivers, and that it must keep up with
-// the changes which the backfill has not got to yet.
+// A snapshot is the table that a backfill delivers, with the changes that the
+// backfill has not got to yet.
 type snapshot interface {
 	// seek stands before a vnode's first row after a raw key; nil: before its first. It is of
 	// the newest seal. ready false: there is more to do first, and seek is to be called
 	// again with the same arguments when the barriers that wait have been seen to.
 	seek(vnode uint16, after []byte) (ready bool, err error)
 	// next moves to the vnode's next key and returns it, with a nil value where there is no
-	// row; false: there is none. It goes on rightly after write and seal.
+	// row; false: there is none. It goes on rightly after seal.
 	next() (storage.KV, bool, error)
 	// finish is told that all of a vnode has been delivered.
 	finish(vnode uint16) error
-	// write applies changes to rows that next has not passed, row i being of vnodes[i] (nil: 0).
-	write(c *chunk.Chunk, vnodes []uint16) error
 	// seal ends an epoch.
 	seal(e storage.Epoch) error
 	close()
 }
 
-// An upstreamRows is another job's table, replicated.
+// An upstreamRows is another job's table, as of the last barrier: what is committed under
+// what the upstream's actors have sealed since.
 type upstreamRows struct {
 	table   *storage.ReplicatedStateTable
 	clock   storage.Clock
@@ -34,8 +32,8 @@ type upstreamRows struct {
 	renewed time.Time
 }
 
-// renewAfter is how long a cursor reads the same committed view under the replica's
-// changes. The longer, the more changes must be kept in memory; moving costs a seek.
+// renewAfter is how long a cursor reads the same committed view under the later layers.
+// The longer, the more of them must be kept in memory; moving costs a seek.
 const renewAfter = 200 * time.Millisecond
 
 func (x *upstreamRows) seek(vnode uint16, after []byte) (bool, error) {
@@ -50,8 +48,6 @@ func (x *upstreamRows) seek(vnode uint16, after []byte) (bool, error) {
 func (x *upstreamRows) next() (storage.KV, bool, error) { return x.cursor.Next() }
 
 func (x *upstreamRows) finish(uint16) error { return nil }
-
-func (x *upstreamRows) write(c *chunk.Chunk, _ []uint16) error { return x.table.WriteChunk(c) }
 
 func (x *upstreamRows) seal(e storage.Epoch) error {
 	if err := x.table.Seal(e); err != nil {

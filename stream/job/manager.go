@@ -444,8 +444,9 @@ func (m *Manager) Throttle(ctx context.Context, rel *catalog.Relation, stage fun
 	if err := m.take(ctx, m.turn); err != nil {
 		return err
 	}
+	j := m.Job(rel.ID)
 	e, err := m.coord.Submit(ctx, Command{Stage: stage, Change: func(storage.Epoch) *stream.Mutation {
-		if j := m.Job(rel.ID); j != nil {
+		if j != nil {
 			j.mu.Lock()
 			j.limits = rel
 			j.mu.Unlock()

@@ -280,9 +280,9 @@ func (m *Manager) warnStalled() {
 
 // warnStill logs, once a while, that a job's backfill stands still.
 func (m *Manager) warnStill(j *Job) {
-	now := m.clock.Now()
+	now, most := m.clock.Now(), m.coord.stall()
 	j.mu.Lock()
-	recent := now.Sub(j.warned) < m.coord.stall()
+	recent := now.Sub(j.warned) < most
 	j.mu.Unlock()
 	if recent {
 		return

@@ -87,7 +87,7 @@ func rescaleUnderLoad(t *testing.T, seed uint64) {
 		}
 	}
 	for _, j := range jobs {
-		if err := r.m.Throttle(t.Context(), j.Rel.ID, stream.Unlimited, nil); err != nil {
+		if err := r.throttle(j, stream.Unlimited); err != nil {
 			t.Fatal(err)
 		}
 		r.built(j)
@@ -162,7 +162,7 @@ func TestBuildingParallelism(t *testing.T) {
 	if n := j.Parallelism(); n != 5 {
 		t.Fatalf("built with %d, want 5", n)
 	}
-	if err := r.m.Throttle(t.Context(), j.Rel.ID, stream.Unlimited, nil); err != nil {
+	if err := r.throttle(j, stream.Unlimited); err != nil {
 		t.Fatal(err)
 	}
 	r.built(j)
@@ -192,7 +192,7 @@ func TestRescaleKeepsProgress(t *testing.T) {
 	for r.m.Report(j).Done < 20 {
 		time.Sleep(time.Millisecond)
 	}
-	if err := r.m.Throttle(t.Context(), j.Rel.ID, stream.Paused, nil); err != nil {
+	if err := r.throttle(j, stream.Paused); err != nil {
 		t.Fatal(err)
 	}
 	r.flush()
@@ -206,7 +206,7 @@ func TestRescaleKeepsProgress(t *testing.T) {
 			r.flush()
 		}
 	}
-	if err := r.m.Throttle(t.Context(), j.Rel.ID, stream.Unlimited, nil); err != nil {
+	if err := r.throttle(j, stream.Unlimited); err != nil {
 		t.Fatal(err)
 	}
 	r.built(j)
@@ -337,4 +337,14 @@ func endEarly(t *testing.T, how string, seed uint64) {
 	}
 	r.m.Remove([]Removal{{copied.Rel.ID, cause}, {r.rels["t"].ID, cause}}, func(storage.Epoch) {})
 	r.m.Close()
+}
+
+// throttle changes a job's backfill rate.
+func (r *rig) throttle(j *Job, rate int64) error {
+	n := *j.Rel
+	n.RateLimit = &rate
+	if rate == stream.Unlimited {
+		n.RateLimit = nil
+	}
+	return r.m.Throttle(context.Background(), &n, nil)
 }
