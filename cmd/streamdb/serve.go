@@ -29,6 +29,7 @@ type serve struct {
 	Pprof  bool            `help:"Serve Go's profiles at /debug/pprof/ too."`
 
 	Store           string        `default:"badger" enum:"badger,memory" help:"Storage engine: ${enum}."`
+	StateCache      size          `default:"0" placeholder:"SIZE" help:"Memory of the caches of all views' operators together; 0: a share of the memory limit, or 512MiB."`
 	MemoryLimit     size          `default:"0" placeholder:"SIZE" help:"Memory of the whole process, such as 2GiB; 0: small caches, and the collector works harder near three quarters of the machine's memory."`
 	DiskReserve     size          `default:"0" placeholder:"SIZE" help:"Free disk space below which writes are refused; 0: by the size of the data, at least 1GiB."`
 	Parallelism     int           `default:"0" help:"Actors of each fragment; 0: the number of cores, at least 2."`
@@ -82,7 +83,7 @@ func (s *serve) run(ctx context.Context, log *slog.Logger) error {
 	}
 	defer web.stop()
 
-	db, err := engine.Open(ctx, engine.Options{Dir: s.Data, Store: s.Store, MemoryLimit: storeMemory(int64(s.MemoryLimit)), Reserve: int64(s.DiskReserve),
+	db, err := engine.Open(ctx, engine.Options{Dir: s.Data, Store: s.Store, MemoryLimit: storeMemory(int64(s.MemoryLimit)), CacheBytes: int64(s.StateCache), Reserve: int64(s.DiskReserve),
 		Parallelism: s.Parallelism, Interval: s.BarrierInterval, AcceptLoss: s.AcceptLoss, Version: version, Logger: log, Registerer: reg,
 		Fatal: func(err error) { // not a moment later: nothing may be acknowledged any more
 			log.Error("the store has failed", "err", err)

@@ -3,6 +3,7 @@
 // with PostgreSQL 15's beside it where it does the same thing.
 //
 //	go run ./e2e/bench -bin bin/streamdb [-data DIR] [-only NAME] [-runs 3] [-rows 3000000]
+//	go run ./e2e/bench -suite locality|sortbuffer|governor|rescale [-times 10] …
 //
 // The data are flights.csv.gz and airports.csv (../shared/data beside the checkout);
 // without them, the sample of e2e/testdata is repeated under new keys up to -rows.
@@ -30,6 +31,9 @@ var (
 	only = flag.String("only", "", "run only the figures whose name contains this")
 	runs = flag.Int("runs", 3, "runs a figure; the median is printed")
 	rows = flag.Int("rows", 3_000_000, "flights to load, at most what the data have")
+
+	suite = flag.String("suite", "", "locality, sortbuffer, governor or rescale; empty: the README's table")
+	times = flag.Int("times", 1, "for suites: how often the flights are loaded, each time under new ids")
 )
 
 func main() {
@@ -74,6 +78,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s; %d runs\n", b.set, *runs)
+	if *suite != "" {
+		f := suites[*suite]
+		if f == nil {
+			return fmt.Errorf("there is no suite %q: locality, sortbuffer, governor, rescale", *suite)
+		}
+		return f(b, ctx)
+	}
 	for i := range *runs {
 		fmt.Fprintf(os.Stderr, "run %d\n", i+1)
 		// Ours and PostgreSQL's in turn, so that a noisy moment hits both.

@@ -35,6 +35,7 @@ type Options struct {
 	Dir         string        // ":memory:" or "": nothing is kept
 	Store       string        // storage engine; "": badger
 	MemoryLimit int64         // bytes for the store's and the operators' caches; 0: small defaults
+	CacheBytes  int64         // for the operators' caches; 0: half of MemoryLimit, or a small default
 	Reserve     int64         // bytes of free disk below which writes are refused; 0: by rule
 	Parallelism int           // actors of a fragment; 0: the cores, at least 2
 	Interval    time.Duration // between barriers while something is active; 0: 100 ms
@@ -134,6 +135,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 
 // cacheBytes is what all operators' caches may hold together.
 func (db *DB) cacheBytes() int64 {
+	if db.o.CacheBytes > 0 {
+		return db.o.CacheBytes
+	}
 	if db.o.MemoryLimit > 0 {
 		return db.o.MemoryLimit / 2
 	}
