@@ -12,7 +12,7 @@ KILLS  ?= 300
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help build static run demo test race e2e slt equality kill fuzz bench lint fmt deps clean image
+.PHONY: help build static run demo test race e2e slt equality diff backfill kill fuzz bench lint fmt deps clean image
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ slt: deps ## the script files only; REWRITE=-rewrite takes PostgreSQL's answers
 
 equality: deps ## the random equality test for longer: SEED=n STEPS=n
 	go test ./e2e -run TestEquality -v -timeout 0 $(if $(SEED),-seed $(SEED)) -steps $(or $(STEPS),2000)
+
+diff: deps ## random queries and calls of functions against PostgreSQL for longer: SEED=n CASES=n
+	go test ./e2e -run 'TestDiff$$|TestDiffFunctions' -v -count=1 -timeout 0 $(if $(SEED),-seed $(SEED)) -cases $(or $(CASES),3000)
+
+backfill: deps ## random scripts of backfills for longer: SEED=n SEEDS=n
+	go test ./e2e -run 'TestBackfillRandom' -v -count=1 -timeout 0 $(if $(SEED),-seed $(SEED)) -seeds $(or $(SEEDS),5000)
 
 kill: deps ## KILLS (300) kills -9 of a server under load
 	go test ./e2e -run TestKill -v -timeout 0 -kills $(KILLS)

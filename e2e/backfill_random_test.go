@@ -189,8 +189,10 @@ func (b *backfillSim) start() error {
 
 // tables makes three of them: a plain key, none, a composite key with text in it.
 func (b *backfillSim) tables() error {
-	n := pick(b.r, 0, 1, 50, 300, 1200)
-	return b.all("CREATE TABLE t (k int PRIMARY KEY, g int, v int, s text)",
+	n := pick(b.r, 0, 1, 50, 300, 1200, 1200, 3000)
+	// Few vnodes: long runs of keys in each, as large tables have.
+	return b.all(fmt.Sprintf("SET streaming_max_parallelism = %d", pick(b.r, 4, 4, 16, 64)),
+		"CREATE TABLE t (k int PRIMARY KEY, g int, v int, s text)",
 		"CREATE TABLE u (g int, v int)",
 		"CREATE TABLE w (p text, q int, v int, PRIMARY KEY (p, q))",
 		fmt.Sprintf("INSERT INTO t SELECT i, CASE WHEN i %% 11 = 0 THEN NULL ELSE i %% 37 END, i %% 13, 's' || i %% 5 FROM generate_series(1, %d) AS x (i)", n),
@@ -224,6 +226,15 @@ var simQueries = []string{
 	"SELECT t.g, count(*) AS n FROM t JOIN u ON t.g = u.g JOIN w ON w.q = t.k GROUP BY t.g",
 	"SELECT g, count(*) AS n FROM t WHERE g IN (SELECT g FROM u) GROUP BY g",
 	"SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM w WHERE w.q = t.k)",
+	"SELECT g FROM t UNION SELECT v FROM u",
+	"SELECT g, v FROM t EXCEPT ALL SELECT g, v FROM u",
+	"SELECT s, g, count(*) AS n FROM t GROUP BY ROLLUP (s, g)",
+	"SELECT g, k, rn FROM (SELECT g, k, row_number() OVER (PARTITION BY g ORDER BY v DESC, k) AS rn FROM t) AS r WHERE rn <= 2",
+	"SELECT s, k, sum(v) OVER (PARTITION BY s ORDER BY k ROWS 2 PRECEDING) AS x, lag(g) OVER (PARTITION BY s ORDER BY k) AS y FROM t WHERE k < 200",
+	"SELECT DISTINCT ON (g) g, v, k FROM t ORDER BY g, v, k",
+	"SELECT k, (SELECT count(*) FROM u WHERE u.g = t.g) AS n FROM t",
+	"SELECT k FROM t WHERE v > (SELECT avg(v) FROM w)",
+	"SELECT t.k, l.v FROM t JOIN LATERAL (SELECT u.v FROM u WHERE u.g = t.g ORDER BY u.v LIMIT 2) AS l ON true",
 }
 
 // create begins a view or an index.
@@ -248,8 +259,8 @@ func (b *backfillSim) create() error {
 		return err
 	}
 	v.background = b.r.IntN(2) == 0
-	set := fmt.Sprintf("SET streaming_parallelism = %d; SET locality_backfill_mode = %s; SET backfill_rate_limit = %s; SET background_ddl = %t",
-		pick(b.r, 1, 2, 4), pick(b.r, "off", "auto", "always"), b.rate(), v.background)
+	set := fmt.Sprintf("SET streaming_max_parallelism = %d; SET streaming_parallelism = %d; SET locality_backfill_mode = %s; SET backfill_rate_limit = %s; SET background_ddl = %t",
+		pick(b.r, 4, 64), pick(b.r, 1, 2, 4), pick(b.r, "off", "auto", "always"), b.rate(), v.background)
 	if b.r.IntN(4) == 0 {
 		set += fmt.Sprintf("; SET streaming_parallelism_for_backfill = %d", pick(b.r, 1, 2, 4))
 	}
@@ -268,6 +279,9 @@ func (b *backfillSim) create() error {
 	if v.background {
 		err := <-v.done
 		v.done, v.cancel = nil, nil
+		if embed.Code(err) == "0A000" {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
 		}
@@ -297,6 +311,10 @@ func (b *backfillSim) poll() error {
 		if v.done != nil {
 			select {
 			case err := <-v.done:
+				if embed.Code(err) == "0A000" {
+					b.views = slices.DeleteFunc(slices.Clone(b.views), func(o *simView) bool { return o == v })
+					continue
+				}
 				if err != nil {
 					return fmt.Errorf("create %s (%s): %w", v.name, v.query, err)
 				}
@@ -342,14 +360,19 @@ func (b *backfillSim) step() error {
 		return b.remove(v)
 	case x < 45:
 		return b.alter(fmt.Sprintf("ALTER %s %s SET BACKFILL_RATE_LIMIT = %s", v.kind, v.name, b.rate()))
-	case x < 55:
+	case x < 48:
+		return b.alter(pick(b.r, "PAUSE", "RESUME") + " BACKFILL " + v.name)
+	case x < 51:
+		return b.alter("ALTER SYSTEM SET " + pick(b.r, "locality_sort_buffer_activate_threshold = 1", "locality_sort_buffer_activate_threshold = 40", "locality_sort_buffer_activate_threshold = 65536",
+			"enable_locality_sort_buffer = off", "enable_locality_sort_buffer = on", "backfill_barrier_latency_target_ms = 1", "backfill_barrier_latency_target_ms = 0"))
+	case x < 57:
 		b.paused = !b.paused
 		return b.all(fmt.Sprintf("ALTER SYSTEM SET backfill_paused = %t", b.paused))
 	case x < 70:
 		if b.r.IntN(5) == 0 {
 			return b.alter(fmt.Sprintf("ALTER TABLE %s SET PARALLELISM = %d", pick(b.r, "t", "u", "w"), pick(b.r, 1, 2, 4)))
 		}
-		return b.alter(fmt.Sprintf("ALTER %s %s SET PARALLELISM = %s", v.kind, v.name, pick(b.r, "1", "2", "4", "ADAPTIVE")))
+		return b.alter(fmt.Sprintf("ALTER %s %s SET %s = %s", v.kind, v.name, pick(b.r, "PARALLELISM", "PARALLELISM", "BACKFILL_PARALLELISM"), pick(b.r, "1", "2", "4", "ADAPTIVE")))
 	case x < 82:
 		return b.remove(v)
 	case x < 92:
@@ -585,6 +608,9 @@ func (b *backfillSim) end() error {
 	}
 	for _, v := range b.views {
 		if !v.ready {
+			if err := b.alter("RESUME BACKFILL " + v.name); err != nil {
+				return err
+			}
 			if err := b.alter(fmt.Sprintf("ALTER %s %s SET BACKFILL_RATE_LIMIT = DEFAULT", v.kind, v.name)); err != nil {
 				return err
 			}
@@ -706,7 +732,10 @@ func simChange(r *rand.Rand, next *int) string {
 
 func simStatement(r *rand.Rand, next *int) string {
 	some := func(n int) (int, int) { a := r.IntN(1200); return a, a + r.IntN(n) }
-	switch r.IntN(14) {
+	switch r.IntN(15) {
+	case 14: // everything at once
+		return pick(r, "UPDATE t SET v = v + 1", "UPDATE t SET g = (coalesce(g, 0) + 1) % 37", "DELETE FROM t WHERE k % 3 = 1", "UPDATE w SET v = v + 1", "DELETE FROM u",
+			"INSERT INTO t SELECT i, i % 37, i % 7, 's' || i % 3 FROM generate_series(1, 800) AS x (i) ON CONFLICT DO NOTHING")
 	case 0, 1:
 		n := pick(r, 1, 2, 40)
 		*next += n
