@@ -10,8 +10,8 @@ import (
 )
 
 // ask plans n for an operator that looks up state by cols. During a backfill
-// that goes well if rows with equal cols come together. If the state is larger than
-// the cache (mode auto), or always, n is answered by an order that there is
+// that goes well if rows with equal cols come together. Where that is cheaper by the
+// estimate (mode auto), or always, n is answered by an order that there is
 // already (a relation's key, a covering index, another operator's groups), or else a locality
 // provider sorts it. note says what was estimated and decided.
 func (b *builder) ask(n plan.Node, cols []int, state stateSize) (in plan.Stream, note string, err error) {
@@ -41,18 +41,37 @@ func (b *builder) wants(n plan.Node, cols []int, state stateSize) (bool, string)
 	if mode == "always" {
 		return true, ""
 	}
-	if b.s.CacheBudget <= 0 {
+	if b.s.CacheBudget <= 0 || b.inputBytes(n) < b.s.LocalityMinSize {
 		return false, ""
 	}
-	size := state.bytes()
+	cache := float64(b.s.CacheBudget)
+	unsorted, sorted := state.costs(cache)
 	is, so := "fits", "not needed"
-	wanted := size > float64(b.s.CacheBudget)
-	if wanted {
-		is, so = "exceeds", "needed"
+	if state.bytes() > cache {
+		is = "exceeds"
 	}
-	return wanted, fmt.Sprintf("state of %.0f %s × %.0f bytes = %s %s cache %s, locality %s",
-		state.rows, state.what, state.width, byteSize(size), is, byteSize(float64(b.s.CacheBudget)), so)
+	wanted := state.input >= leastInput && sorted < unsorted
+	if wanted {
+		so = "needed"
+	}
+	return wanted, fmt.Sprintf("state of %.0f %s × %.0f bytes = %s %s cache %s; %s as it comes, %s sorted: locality %s",
+		state.rows, state.what, state.width, byteSize(state.bytes()), is, byteSize(cache), seconds(unsorted), seconds(sorted), so)
 }
+
+// inputBytes is the size of the relations that n reads.
+func (b *builder) inputBytes(n plan.Node) int64 {
+	if s, ok := n.(*plan.Scan); ok {
+		return b.st.Bytes(s.Rel.ID)
+	}
+	out := int64(0)
+	for _, in := range n.Inputs() {
+		out += b.inputBytes(in)
+	}
+	return out
+}
+
+// seconds writes µs.
+func seconds(us float64) string { return fmt.Sprintf("%.3g s", us/1e6) }
 
 // backfills reports whether n reads rows that exist already.
 func backfills(n plan.Node) bool {
@@ -90,13 +109,13 @@ func (b *builder) answer(n plan.Node, cols []int) (plan.Node, bool) {
 		return withInputs(n, []plan.Node{in}), true
 	case *plan.Agg:
 		// It comes out in the order of its groups if it has asked for that order itself.
-		wants, _ := b.wants(n.Input, n.GroupBy, b.groupState(n.Input, n.GroupBy, len(n.Aggs)))
+		wants, _ := b.wants(n.Input, n.GroupBy, b.groupState(n.Input, n.GroupBy, n.Aggs))
 		return n, wants && len(cols) <= len(n.GroupBy) && slices.Equal(cols, upTo(len(cols)))
 	case *plan.Distinct:
 		if n.On == nil {
 			return nil, false
 		}
-		wants, _ := b.wants(n.Input, n.On, b.groupState(n.Input, n.On, 0))
+		wants, _ := b.wants(n.Input, n.On, b.groupState(n.Input, n.On, nil))
 		return n, wants && len(cols) <= len(n.On) && slices.Equal(cols, n.On[:len(cols)])
 	case *plan.SetOp:
 		if n.Op != plan.Union || !n.All {

@@ -19,14 +19,15 @@ type Settings struct {
 	// enable_locality_backfill and locality_backfill_mode: auto, always, off; "": auto.
 	LocalityEnabled bool
 	LocalityMode    string
-	// CacheBudget is how many bytes of state one operator may hold in memory; mode auto
-	// adds locality where its state would be larger. 0: no limit known, never add.
-	CacheBudget    int64
-	IndexSelection bool // enable_index_selection
-	JoinOrdering   bool // enable_join_ordering
-	TwoPhaseAgg    bool // enable_two_phase_agg; an aggregate over all rows runs in one actor either way
-	BackfillOrder  BackfillOrder
-	Verbose        bool
+	// CacheBudget is how many bytes of state the operators may hold in memory, for what
+	// mode auto estimates; 0: unknown, it never adds locality.
+	CacheBudget     int64
+	LocalityMinSize int64 // bytes of what an operator reads below which auto inserts no provider
+	IndexSelection  bool  // enable_index_selection
+	JoinOrdering    bool  // enable_join_ordering
+	TwoPhaseAgg     bool  // enable_two_phase_agg; an aggregate over all rows runs in one actor either way
+	BackfillOrder   BackfillOrder
+	Verbose         bool
 }
 
 const defaultVnodes = 64
@@ -35,6 +36,13 @@ const defaultVnodes = 64
 type Stats interface {
 	Rows(id catalog.ID) int64
 	Bytes(id catalog.ID) int64
+}
+
+// DistinctStats are Stats that know more.
+type DistinctStats interface {
+	Stats
+	// Distinct guesses how many different values some columns have together; false: it cannot say.
+	Distinct(id catalog.ID, cols []int) (int64, bool)
 }
 
 // noStats knows nothing: all relations are empty.

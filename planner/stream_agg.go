@@ -11,7 +11,7 @@ import (
 
 // agg plans a grouped aggregate, or one over all rows, which runs in one actor.
 func (b *builder) agg(n *plan.Agg) (plan.Stream, error) {
-	in, note, err := b.ask(n.Input, n.GroupBy, b.groupState(n.Input, n.GroupBy, len(n.Aggs)))
+	in, note, err := b.ask(n.Input, n.GroupBy, b.groupState(n.Input, n.GroupBy, n.Aggs))
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (b *builder) distinct(n *plan.Distinct) (plan.Stream, error) {
 	if cols == nil {
 		cols = upTo(width)
 	}
-	in, note, err := b.ask(n.Input, cols, b.groupState(n.Input, cols, 0))
+	in, note, err := b.ask(n.Input, cols, b.groupState(n.Input, cols, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,11 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 		return nil, sqlerr.Unsupported("LATERAL join in a streaming query")
 	}
 	wl := len(n.Left.Schema())
-	l, lNote, err := b.ask(n.Left, n.LeftKeys, b.joinState(n.Right))
+	l, lNote, err := b.ask(n.Left, n.LeftKeys, b.joinState(n.Left, n.LeftKeys, n.Right, n.RightKeys))
 	if err != nil {
 		return nil, err
 	}
-	r, rNote, err := b.ask(n.Right, n.RightKeys, b.joinState(n.Left))
+	r, rNote, err := b.ask(n.Right, n.RightKeys, b.joinState(n.Right, n.RightKeys, n.Left, n.LeftKeys))
 	if err != nil {
 		return nil, err
 	}

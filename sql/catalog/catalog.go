@@ -112,6 +112,13 @@ type PlanInput struct {
 type TableStats struct {
 	Rel         ID
 	Rows, Bytes int64
+	Distinct    []ColumnStats // of the columns that the planner asked for
+}
+
+// ColumnStats are how many different values some columns have together.
+type ColumnStats struct {
+	Cols   []int
+	Values int64
 }
 
 // A Check is a CHECK constraint as SQL text.

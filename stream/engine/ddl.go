@@ -128,6 +128,25 @@ func (r *recordedStats) of(id catalog.ID) *catalog.TableStats {
 func (r *recordedStats) Rows(id catalog.ID) int64  { return r.of(id).Rows }
 func (r *recordedStats) Bytes(id catalog.ID) int64 { return r.of(id).Bytes }
 
+// Distinct implements planner.DistinctStats.
+func (r *recordedStats) Distinct(id catalog.ID, cols []int) (int64, bool) {
+	t := r.of(id)
+	for _, d := range t.Distinct {
+		if slices.Equal(d.Cols, cols) {
+			return d.Values, true
+		}
+	}
+	live, ok := r.live.(planner.DistinctStats)
+	if !ok {
+		return 0, false
+	}
+	n, ok := live.Distinct(id, cols)
+	if ok {
+		t.Distinct = append(t.Distinct, catalog.ColumnStats{Cols: slices.Clone(cols), Values: n})
+	}
+	return n, ok
+}
+
 // planJob plans the job of a relation from its definition. It is the same
 // function of its arguments at creation and at every restart.
 func (db *DB) planJob(rel *catalog.Relation, cat *catalog.Snapshot, set planner.Settings, st planner.Stats, ectx *expr.Ctx) (*plan.Graph, *catalog.Relation, error) {

@@ -44,7 +44,7 @@ func (s *Session) plannerSettings() planner.Settings { return s.db.plannerSettin
 func (db *DB) plannerSettings(get func(string) string) planner.Settings {
 	on := func(n string) bool { return get(n) == "on" }
 	mode := get("locality_backfill_mode")
-	return planner.Settings{Parallelism: db.o.Parallelism, LocalityEnabled: on("enable_locality_backfill"), LocalityMode: mode, CacheBudget: db.cacheBytes(),
+	return planner.Settings{Parallelism: db.o.Parallelism, LocalityEnabled: on("enable_locality_backfill"), LocalityMode: mode, CacheBudget: db.cacheBytes(), LocalityMinSize: atoi(get("auto_locality_backfill_min_size")),
 		IndexSelection: on("enable_index_selection"), JoinOrdering: on("enable_join_ordering"), TwoPhaseAgg: on("enable_two_phase_agg")}
 }
 
