@@ -14,12 +14,13 @@ import (
 // estimate (mode auto), or always, n is answered by an order that there is
 // already (a relation's key, a covering index, another operator's groups), or else a locality
 // provider sorts it. note says what was estimated and decided.
-func (b *builder) ask(n plan.Node, cols []int, state stateSize) (in plan.Stream, note string, err error) {
-	wanted, note := b.wants(n, cols, state)
+func (b *builder) ask(n plan.Node, cols []int, state stateSize) (in plan.Stream, note asked, err error) {
+	wanted, text := b.wants(n, cols, state)
+	note = asked{text, state}
 	if wanted {
 		if better, ok := b.answer(n, cols); ok {
-			if note != "" {
-				note += ", given by the order of its input"
+			if note.text != "" {
+				note.text += ", given by the order of its input"
 			}
 			in, err := b.build(better)
 			return in, note, err
@@ -29,7 +30,18 @@ func (b *builder) ask(n plan.Node, cols []int, state stateSize) (in plan.Stream,
 	if err != nil || !wanted {
 		return in, note, err
 	}
-	return provide(in, cols, note), note, nil
+	return provide(in, cols, note.text), note, nil
+}
+
+// An asked is what the planner found out about an operator's state.
+type asked struct {
+	text  string // for EXPLAIN (VERBOSE)
+	state stateSize
+}
+
+// tell notes it with the operator.
+func (a asked) tell(p *plan.Props) {
+	p.Locality, p.StateRows, p.StateBytes = a.text, a.state.rows, a.state.bytes()
 }
 
 // wants decides whether an operator with that state over n needs locality.

@@ -166,7 +166,7 @@ func explained(cmd string, q *plan.Query, w *world, s Settings) (string, error) 
 			return "", err
 		}
 		if cmd == "backfill" {
-			return plan.ExplainBackfill(g), nil
+			return plan.ExplainBackfill(g, w.Rows, 500_000, true), nil
 		}
 		return plan.ExplainGraph(g), nil
 	}

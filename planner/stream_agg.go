@@ -19,7 +19,7 @@ func (b *builder) agg(n *plan.Agg) (plan.Stream, error) {
 }
 
 // hashAgg aggregates in, which is distributed by group.
-func (b *builder) hashAgg(in plan.Stream, group []int, aggs []expr.Agg, note string) plan.Stream {
+func (b *builder) hashAgg(in plan.Stream, group []int, aggs []expr.Agg, note asked) plan.Stream {
 	from := in.Props()
 	a := &plan.StreamHashAgg{GroupBy: group, Aggs: slices.Clone(aggs)}
 	pos := positions(group)
@@ -30,7 +30,8 @@ func (b *builder) hashAgg(in plan.Stream, group []int, aggs []expr.Agg, note str
 	a.State = table("HashAggState", from.Schema, group, upTo(width), dist)
 	also(a.State, "row_count", types.Int8)
 	a.Operator = plan.Props{Schema: from.Schema.Project(group), Key: upTo(width), Dist: mapDist(from.Dist, pos),
-		In: []plan.Stream{in}, Locality: note}
+		In: []plan.Stream{in}}
+	note.tell(&a.Operator)
 	a.Values = make([]*plan.TableDesc, len(aggs))
 	a.DistinctState = make([]*plan.TableDesc, len(aggs))
 	filters := map[*plan.TableDesc][]int{} // of the calls that share a table
@@ -133,7 +134,8 @@ func (b *builder) distinct(n *plan.Distinct) (plan.Stream, error) {
 	switch {
 	case in.Props().AppendOnly && len(n.Order) == 0 && len(cols) > 0:
 		d := &plan.StreamDedup{Operator: passProps(in), Cols: cols}
-		d.Key, d.Locality, d.Order = cols, note, nil
+		d.Key, d.Order = cols, nil
+		note.tell(&d.Operator)
 		d.State = table("AppendOnlyDedup", d.Schema, cols, upTo(len(cols)), through(d.Dist.Cols, positions(cols)))
 		return b.narrow(d, width), nil
 	case n.On == nil:

@@ -80,7 +80,8 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 		Schema: both.Project(j.Output), Key: through(key, pos), Dist: mapDist(dist, pos),
 		AppendOnly: (n.Kind == plan.Inner || n.Kind == plan.Semi) && l.Props().AppendOnly && r.Props().AppendOnly,
 		In:         []plan.Stream{l, r},
-		Locality:   notes("left", lNote, "right", rNote),
+		Locality:   notes("left", lNote.text, "right", rNote.text),
+		StateRows:  lNote.state.rows + rNote.state.rows, StateBytes: lNote.state.bytes() + rNote.state.bytes(),
 	}
 	return j, nil
 }

@@ -26,7 +26,7 @@ func (b *builder) limit(n *plan.Limit) (plan.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.narrow(b.topN(byKey(in, nil), t, ""), len(n.Schema())), nil
+	return b.narrow(b.topN(byKey(in, nil), t, asked{}), len(n.Schema())), nil
 }
 
 // limitValue reads a constant row count; nil and NULL leave *to as it is.
@@ -49,9 +49,10 @@ func limitValue(what string, e expr.Expr, to *int64) error {
 }
 
 // topN completes t over in, which is distributed by t's group.
-func (b *builder) topN(in plan.Stream, t *plan.StreamTopN, note string) plan.Stream {
+func (b *builder) topN(in plan.Stream, t *plan.StreamTopN, note asked) plan.Stream {
 	t.Operator = passProps(in)
-	t.Operator.AppendOnly, t.Operator.Locality, t.Operator.Order = false, note, nil
+	t.Operator.AppendOnly, t.Operator.Order = false, nil
+	note.tell(&t.Operator)
 	t.Operator.Key = appendNew(slices.Clone(t.GroupBy), t.Operator.Key...)
 
 	// Storage order: group, order columns, stream key.

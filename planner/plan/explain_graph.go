@@ -140,33 +140,6 @@ func tableText(t *TableDesc, id catalog.ID) string {
 		id, spaced(allNames(t.Schema)), spaced(key), spaced(number(t.Dist)))
 }
 
-// ExplainBackfill prints the backfill order of a job's relations for Graphviz, as
-// EXPLAIN (BACKFILL) does; an arrow points at what waits. Locality providers are left out:
-// they always wait for all scans.
-func ExplainBackfill(g *Graph) string {
-	name := map[FragmentID]string{}
-	for _, f := range g.Fragments {
-		s := f.Root
-		for len(s.Inputs()) > 0 {
-			s = s.Inputs()[0]
-		}
-		if scan, ok := s.(*StreamTableScan); ok {
-			name[f.ID] = scan.Table.Schema + "." + scan.Table.Name
-		}
-	}
-	var out strings.Builder
-	out.WriteString("digraph G {\n")
-	for _, f := range g.Fragments {
-		for _, after := range g.BackfillOrder[f.ID] {
-			if name[after] != "" && name[f.ID] != "" {
-				fmt.Fprintf(&out, "  %q -> %q;\n", name[after], name[f.ID])
-			}
-		}
-	}
-	out.WriteString("}")
-	return out.String()
-}
-
 type jsonFragment struct {
 	ID            FragmentID          `json:"id"`
 	Single        bool                `json:"single"`

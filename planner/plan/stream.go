@@ -24,6 +24,8 @@ type Props struct {
 	// Locality is what the planner estimated when it decided whether the operator's inputs
 	// need locality, for EXPLAIN (VERBOSE); "": it did not ask.
 	Locality string
+	// StateRows and StateBytes are what the planner expects the operator to keep; 0: it did not ask.
+	StateRows, StateBytes float64
 }
 
 // An Operator is embedded in every Stream: its Props under another name, since a

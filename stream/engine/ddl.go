@@ -430,6 +430,9 @@ func (db *DB) await(ctx context.Context, rel *catalog.Relation) error {
 		db.abandon(rel, err)
 		return fmt.Errorf("create %s %q: %w", kindName(rel.Kind), rel.Name, err)
 	}
+	if r := db.jobs.Report(j); r.Done >= 10_000 {
+		db.speed.Store(int64(float64(r.Done) / max(0.001, db.clock.Now().Sub(r.Started).Seconds())))
+	}
 	n := *cur
 	n.Building = false
 	return db.change([]*catalog.Relation{&n}, nil, nil)

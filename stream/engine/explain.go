@@ -159,12 +159,12 @@ func (s *Session) explainJob(rel *catalog.Relation, cat *catalog.Snapshot, set p
 		if m.distsql || rel.Kind == catalog.Table {
 			text := m.text(func() string { return plan.ExplainGraph(g) }, func() string { return plan.ExplainGraphJSON(g) }, func() string { return plan.ExplainGraphDOT(g) })
 			if m.backfill {
-				text = strings.TrimSuffix(text, "\n") + "\n" + plan.ExplainBackfill(g)
+				text = strings.TrimSuffix(text, "\n") + "\n" + s.db.explainBackfill(g, st)
 			}
 			return s.textResult("QUERY PLAN", text), nil
 		}
 		if m.backfill {
-			backfill = plan.ExplainBackfill(g)
+			backfill = s.db.explainBackfill(g, st)
 		}
 	}
 	root, err := s.db.planStream(rel, cat, set, st, jobExprCtx(zone))
@@ -176,6 +176,18 @@ func (s *Session) explainJob(rel *catalog.Relation, cat *catalog.Snapshot, set p
 		text = strings.TrimSuffix(text, "\n") + "\n" + backfill
 	}
 	return s.textResult("QUERY PLAN", text), nil
+}
+
+// assumedSpeed is how fast jobs are built, in rows per second, where none was yet.
+const assumedSpeed = 300_000
+
+// explainBackfill estimates what building a job takes.
+func (db *DB) explainBackfill(g *plan.Graph, st planner.Stats) string {
+	rate := float64(db.speed.Load())
+	if rate > 0 {
+		return plan.ExplainBackfill(g, st.Rows, rate, true)
+	}
+	return plan.ExplainBackfill(g, st.Rows, assumedSpeed, false)
 }
 
 // explainQuery shows the plan of a SELECT or of a DML statement's rows.
