@@ -47,7 +47,7 @@ func TestFields(t *testing.T) {
 	r := NewRow([]Expr{lit(types.Int4, "5"), lit(types.Text, "t"), NewRow([]Expr{lit(types.ArrayOf(types.Int4), "{7}")})})
 	if e, err := MakeCast(r, typ, false); err != nil {
 		t.Error(err)
-	} else if got := answer("", e, nil); got != `(5,t,({7}))` {
+	} else if got := answer("", e, nil); got != `(5,t,"({7})")` {
 		t.Errorf("row cast: %s", got)
 	}
 	j := call("jsonb_populate_record", false, &Const{Typ: typ}, lit(types.JSONB, `{"a": 3, "b": null, "c": {"d": [1, null]}, "e": 1}`))
