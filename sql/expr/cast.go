@@ -131,6 +131,9 @@ func castColumn(ctx *Ctx, c chunk.Column, from, to types.Type, explicit bool, n 
 			return nil, err
 		}
 	}
+	if to.OID == types.OIDRecord && to.Fields == nil {
+		return c, nil
+	}
 	if to.Mod == 0 || from.Equal(to) && from.Mod == to.Mod {
 		return c.As(to), nil
 	}
@@ -143,6 +146,11 @@ func same(f *Func) Kernel {
 	return func(_ *Ctx, args []chunk.Column, n int) (chunk.Column, error) {
 		return expand(args[0], n).As(f.Ret), nil
 	}
+}
+
+// keep takes the column with the type it has: a record keeps its fields.
+func keep(f *Func) Kernel {
+	return func(_ *Ctx, args []chunk.Column, n int) (chunk.Column, error) { return expand(args[0], n), nil }
 }
 
 func isFloat(t types.Type) bool { return t.Kind() == types.KindFloat }
@@ -160,6 +168,14 @@ func caster(from, to types.Type) maker {
 	}
 	if mk := castJSON(from, to); mk != nil {
 		return mk
+	}
+	switch {
+	case from.IsStruct() && to.IsStruct():
+		return castStruct(from, to)
+	case from.IsStruct() && to.OID == types.OIDRecord:
+		return keep
+	case from.IsMap() && to.IsMap():
+		return castMap(from, to)
 	}
 	fs, ts := from.Kind() == types.KindString && stringlike(from), to.Kind() == types.KindString && stringlike(to)
 	switch {

@@ -32,7 +32,7 @@ func polymorphic(t types.Type) bool {
 	case oidAnyElement, oidAnyArray, oidAnyNonArray, oidAnyCompatible, oidAnyCompatibleArray:
 		return true
 	}
-	return false
+	return isMapPart(t.OID)
 }
 
 // casts lists PostgreSQL's conversions that are more than writing and reading
@@ -140,6 +140,12 @@ func CanCast(from, to types.Type, ctx CastContext) bool {
 	if from.Elem != nil && to.Elem != nil && to.OID != types.OIDInt2Vector && to.OID != types.OIDOidVector {
 		return CanCast(*from.Elem, *to.Elem, ctx)
 	}
+	switch {
+	case from.OID == types.OIDRecord && to.OID == types.OIDRecord && from.Fields != nil:
+		return to.Fields == nil || len(*from.Fields) == len(*to.Fields) && fieldsCast(*from.Fields, *to.Fields, ctx)
+	case from.IsMap() && to.IsMap():
+		return fieldsCast(*from.Fields, *to.Fields, ctx)
+	}
 	if from.OID == types.OIDVoid || to.OID == types.OIDVoid {
 		return false
 	}
@@ -151,6 +157,15 @@ func CanCast(from, to types.Type, ctx CastContext) bool {
 		return true
 	}
 	return false
+}
+
+func fieldsCast(from, to types.Schema, ctx CastContext) bool {
+	for i, f := range from {
+		if !CanCast(f.Type, to[i].Type, ctx) {
+			return false
+		}
+	}
+	return true
 }
 
 // CommonType is the type that UNION, CASE, COALESCE, VALUES and the like give

@@ -108,6 +108,18 @@ func jsonOf(ctx *Ctx, t types.Type, d types.Datum) (types.JSONValue, error) {
 		return types.MustJSON(d.Str()), nil
 	case t.OID == types.OIDJSON:
 		return types.ReadJSON(d.Str())
+	case t.IsStruct() || t.IsMap():
+		keys, ts, vals, err := compositeFields(t, d)
+		if err != nil {
+			return types.JSONValue{}, err
+		}
+		items := make([]types.JSONValue, len(vals))
+		for i, x := range vals {
+			if items[i], err = jsonOf(ctx, ts[i], x); err != nil {
+				return types.JSONValue{}, err
+			}
+		}
+		return types.NewJSONObject(keys, items), nil
 	case t.Elem != nil:
 		l := d.List()
 		v := types.NewJSONArray(make([]types.JSONValue, len(l.Items)))
@@ -144,6 +156,22 @@ func appendJSON(ctx *Ctx, dst []byte, t types.Type, d types.Datum, lines bool) (
 		return append(dst, "false"...), nil
 	case t.OID == types.OIDJSONB, t.OID == types.OIDJSON:
 		return append(dst, d.Str()...), nil
+	case t.IsStruct() || t.IsMap():
+		keys, ts, vals, err := compositeFields(t, d)
+		dst = append(dst, '{')
+		for i, x := range vals {
+			if i > 0 {
+				dst = append(dst, ',')
+				if lines {
+					dst = append(dst, "\n "...)
+				}
+			}
+			dst = append(types.AppendJSONString(dst, keys[i]), ':')
+			if dst, err = appendJSON(ctx, dst, ts[i], x, false); err != nil {
+				return nil, err
+			}
+		}
+		return append(dst, '}'), err
 	case t.Elem != nil:
 		dst = append(dst, '[')
 		for i, item := range d.List().Items {

@@ -63,6 +63,8 @@ var reg = sync.OnceValue(func() *registry {
 	jsons(r)
 	jsonBuilders(r)
 	jsonPaths(r)
+	structs(r)
+	mapFuncs(r)
 	castFuncs(r)
 	tableFuncs(r)
 	jsonTables(r)
@@ -215,6 +217,18 @@ func sigType(name string) types.Type {
 		return types.Type{OID: oidAnyCompatible}
 	case "anycompatiblearray":
 		return types.Type{OID: oidAnyCompatibleArray}
+	case "anymap":
+		return types.Type{OID: oidAnyMap}
+	case "mapkey":
+		return types.Type{OID: oidMapKey}
+	case "mapvalue":
+		return types.Type{OID: oidMapValue}
+	case "mapkeys":
+		return types.Type{OID: oidMapKeys}
+	case "mapvalues":
+		return types.Type{OID: oidMapValues}
+	case "mapentries":
+		return types.Type{OID: oidMapEntries}
 	case "int2vector":
 		return types.Int2Vector
 	case "oidvector":

@@ -352,6 +352,12 @@ func fits(decl, args []types.Type) bool {
 // finish gives arguments of type "any" the type they have, unknown ones text.
 func finish[F any](c candidate[F], args []types.Type) candidate[F] {
 	for i, w := range c.want {
+		if w.OID == types.OIDRecord && w.Fields == nil && args[i].IsStruct() {
+			want := append([]types.Type(nil), c.want...)
+			want[i] = args[i]
+			c.want = want
+			continue
+		}
 		if w.OID != types.OIDAny {
 			continue
 		}
@@ -399,6 +405,7 @@ func solve(decl, args []types.Type) ([]types.Type, error) {
 	}
 	var elem types.Type     // of anyelement and anyarray
 	var compat []types.Type // of anycompatible
+	var mapped types.Type   // of anymap
 	unknownOnly, uses := true, false
 	for i, d := range decl {
 		a := args[i].Base()
@@ -420,6 +427,14 @@ func solve(decl, args []types.Type) ([]types.Type, error) {
 			} else if !elem.Equal(a) {
 				return nil, errNone
 			}
+		case oidAnyMap:
+			if a.OID == types.OIDUnknown {
+				continue
+			}
+			if !a.IsMap() || mapped.OID != 0 && !mapped.Equal(a) {
+				return nil, errNone
+			}
+			mapped = a
 		case oidAnyCompatible:
 			compat = append(compat, a)
 		case oidAnyCompatibleArray:
@@ -465,6 +480,12 @@ func solve(decl, args []types.Type) ([]types.Type, error) {
 			out[i] = types.ArrayOf(common)
 		default:
 			out[i] = d
+			if isMapPart(d.OID) {
+				if mapped.OID == 0 {
+					return nil, errNone
+				}
+				out[i], _ = mapPart(d.OID, mapped)
+			}
 		}
 	}
 	return out, nil
@@ -477,6 +498,11 @@ func solveRet(decl, args []types.Type, ret types.Type) types.Type {
 	}
 	for i, d := range decl {
 		var elem types.Type
+		if d.OID == oidAnyMap && args[i].IsMap() {
+			if t, ok := mapPart(ret.OID, args[i]); ok {
+				return t
+			}
+		}
 		switch d.OID {
 		case oidAnyElement, oidAnyNonArray, oidAnyCompatible:
 			elem = args[i]

@@ -72,6 +72,14 @@ func AppendBinaryString(dst []byte, t Type, v string) []byte {
 		return appendBpchar(dst, t, v)
 	case OIDJSONB, OIDJSONPath:
 		dst = append(dst, 1) // the format's version
+	case OIDRecord:
+		if t.Fields != nil {
+			return appendStructBinary(dst, t, v)
+		}
+	case OIDMap:
+		if t.Fields != nil {
+			return appendMap(dst, t, v, defaultStyle)
+		}
 	}
 	return append(dst, v...)
 }
@@ -194,6 +202,14 @@ func parseBinary(t Type, b []byte) (Datum, error) {
 		return parseText(t, s, defaultStyle)
 	case OIDVoid:
 		return NewString(""), nil
+	case OIDRecord:
+		return parseStructBinary(t, b)
+	case OIDMap:
+		s, err := utf8Text(b)
+		if err != nil {
+			return Datum{}, err
+		}
+		return parseMap(t, s, defaultStyle)
 	}
 	return Datum{}, sqlerr.New(sqlerr.NotSupported, "no binary input function available for type %s", FormatType(t))
 }

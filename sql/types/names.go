@@ -90,6 +90,7 @@ var scalarInfos = []Info{
 	{OIDJSONPath, "jsonpath", "jsonpath", -1, false, 'U', false, 'i', 'x', 'b', 0, 4073},
 	{OIDRegnamespace, "regnamespace", "regnamespace", 4, true, 'N', false, 'i', 'p', 'b', 0, 4090},
 	{OIDRegrole, "regrole", "regrole", 4, true, 'N', false, 'i', 'p', 'b', 0, 4097},
+	{OIDMap, "map", "map", -1, false, 'U', false, 'i', 'x', 'b', 0, oidMapArray},
 }
 
 // allInfos is scalarInfos and their arrays.
@@ -189,6 +190,9 @@ func ByName(name string) (Type, bool) {
 		}
 		return t, true
 	}
+	if strings.HasPrefix(name, "struct<") || strings.HasPrefix(name, "map(") {
+		return compositeByName(name)
+	}
 	if i := strings.IndexByte(name, '('); i > 0 {
 		j := strings.IndexByte(name, ')')
 		if j < i {
@@ -259,6 +263,9 @@ func FormatType(t Type) string {
 		}
 		return FormatType(elem) + "[]"
 	}
+	if t.Fields != nil {
+		return formatComposite(t)
+	}
 	info, ok := InfoOf(t.OID)
 	if !ok {
 		return "???"
@@ -316,3 +323,69 @@ func intervalFieldNames(fields int) string {
 
 // String is FormatType, for messages.
 func (t Type) String() string { return FormatType(t) }
+
+// formatComposite is struct<a integer, b text> or map(text,integer).
+func formatComposite(t Type) string {
+	if t.OID == OIDMap {
+		k, v := t.MapTypes()
+		return "map(" + FormatType(k) + "," + FormatType(v) + ")"
+	}
+	var b strings.Builder
+	b.WriteString("struct<")
+	for i, f := range *t.Fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(f.Name + " " + FormatType(f.Type))
+	}
+	return b.String() + ">"
+}
+
+// compositeByName reads what formatComposite writes.
+func compositeByName(name string) (Type, bool) {
+	isMap := strings.HasPrefix(name, "map(")
+	body, ok := strings.CutSuffix(name, ">")
+	if isMap {
+		body, ok = strings.CutSuffix(name, ")")
+	}
+	if !ok {
+		return Type{}, false
+	}
+	body = body[strings.IndexAny(body, "<(")+1:]
+	var parts []string
+	depth, from := 0, 0
+	for i := range len(body) {
+		switch body[i] {
+		case '<', '(', '[':
+			depth++
+		case '>', ')', ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts, from = append(parts, body[from:i]), i+1
+			}
+		}
+	}
+	parts = append(parts, body[from:])
+	var fields Schema
+	for _, p := range parts {
+		f := Field{}
+		if p = strings.TrimSpace(p); !isMap {
+			if f.Name, p, ok = strings.Cut(p, " "); !ok {
+				return Type{}, false
+			}
+		}
+		if f.Type, ok = ByName(p); !ok {
+			return Type{}, false
+		}
+		fields = append(fields, f)
+	}
+	if !isMap {
+		return StructOf(fields), true
+	}
+	if len(fields) != 2 {
+		return Type{}, false
+	}
+	t, err := MapOf(fields[0].Type, fields[1].Type)
+	return t, err == nil
+}

@@ -103,6 +103,10 @@ func parseText(t Type, s string, st *Style) (Datum, error) {
 		return NewInterval(v), nil
 	case OIDVoid:
 		return NewString(""), nil
+	case OIDRecord:
+		return parseStruct(t, s, st)
+	case OIDMap:
+		return parseMap(t, s, st)
 	}
 	return Datum{}, sqlerr.New(sqlerr.NotSupported, "cannot accept a value of type %s", FormatType(t))
 }
@@ -205,6 +209,14 @@ func AppendStringAs(dst []byte, t Type, v string, st *Style) []byte {
 	case OIDChar:
 		if v == "\x00" {
 			return dst
+		}
+	case OIDRecord:
+		if t.Fields != nil {
+			return appendStruct(dst, t, v, st)
+		}
+	case OIDMap:
+		if t.Fields != nil {
+			return appendMap(dst, t, v, st)
 		}
 	}
 	return append(dst, v...)

@@ -13,7 +13,7 @@ const (
 	KindBool                 // bool
 	KindInt                  // int64: smallint, integer, bigint, oid, reg*, date, time, timestamp, timestamptz
 	KindFloat                // float64: real (rounded to float32), double precision
-	KindString               // string: text, varchar, char(n), name, "char", bytea (its raw bytes), unknown
+	KindString               // string: text, varchar, char(n), name, "char", bytea (its raw bytes), unknown, structs and maps (composite.go)
 	KindDecimal              // Decimal: numeric
 	KindInterval             // Interval
 	KindList                 // List: arrays, int2vector, oidvector
@@ -64,11 +64,13 @@ const (
 )
 
 // A Type is a SQL type as a PostgreSQL client sees it. Scalar Types may be
-// compared with ==; use Equal where an array may occur.
+// compared with ==; use Equal where an array, a struct or a map may occur.
 type Type struct {
 	OID  uint32
 	Mod  int32 // PostgreSQL's typmod plus one; 0: none. numeric(p,s), varchar(n), timestamp(p) …
 	Elem *Type // element type of an array; nil: not an array
+	// Fields of a struct; the types of a map's keys and values; nil: neither, or a record whose fields are not known.
+	Fields *Schema
 }
 
 // The types without a modifier.
@@ -143,8 +145,19 @@ func (t Type) Base() Type { t.Mod = 0; return t }
 
 // Equal reports whether t and o are the same type, modifiers aside.
 func (t Type) Equal(o Type) bool {
-	if t.OID != o.OID || (t.Elem == nil) != (o.Elem == nil) {
+	if t.OID != o.OID || (t.Elem == nil) != (o.Elem == nil) || (t.Fields == nil) != (o.Fields == nil) {
 		return false
+	}
+	if t.Fields != nil && t.Fields != o.Fields {
+		if len(*t.Fields) != len(*o.Fields) {
+			return false
+		}
+		for i, f := range *t.Fields {
+			g := (*o.Fields)[i]
+			if f.Name != g.Name || !f.Type.Equal(g.Type) {
+				return false
+			}
+		}
 	}
 	return t.Elem == nil || t.Elem.Equal(*o.Elem)
 }
