@@ -228,25 +228,7 @@ func (d *differ) ask(sql string) (pg, sd string) {
 	if err != nil {
 		return pg, outcome(nil, embed.Code(err), err)
 	}
-	return pg, outcome(printed(got), "", nil)
-}
-
-// printed writes an answer as run does.
-func printed(a *embed.Answer) []string {
-	out := make([]string, len(a.Rows))
-	for i, row := range a.Rows {
-		v := slices.Clone(row)
-		for k := range v {
-			if v[k] == embed.Null {
-				v[k] = "NULL"
-			} else if v[k] == "" {
-				v[k] = "(empty)"
-			}
-		}
-		out[i] = strings.Join(v, " | ")
-	}
-	slices.Sort(out)
-	return out
+	return pg, outcome(got.Lines(), "", nil)
 }
 
 // scalar compares one SELECT without FROM.

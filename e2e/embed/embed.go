@@ -103,11 +103,20 @@ type Answer struct {
 // Null is how NULL shows in an Answer: no text value has it.
 const Null = "\x00NULL"
 
-// Lines joins the columns of each row and sorts the rows.
+// Lines joins the columns of each row and sorts the rows. NULL shows as NULL, an empty text as (empty).
 func (a *Answer) Lines() []string {
 	out := make([]string, len(a.Rows))
-	for i, r := range a.Rows {
-		out[i] = strings.Join(r, " | ")
+	for i, row := range a.Rows {
+		v := slices.Clone(row)
+		for k := range v {
+			switch v[k] {
+			case Null:
+				v[k] = "NULL"
+			case "":
+				v[k] = "(empty)"
+			}
+		}
+		out[i] = strings.Join(v, " | ")
 	}
 	slices.Sort(out)
 	return out
