@@ -113,6 +113,10 @@ func (t *StateTable) contradiction(what string, key []byte) error {
 // or a sealed epoch knows; Replace spares that.
 func (t *StateTable) Put(key, val []byte) error { return t.blind(key, val) }
 
+// PutNew sets a key that has no row now; the caller must know. It spares a look at
+// what is there, and lets large epochs be written in blocks.
+func (t *StateTable) PutNew(key, val []byte) error { return t.Replace(key, nil, val) }
+
 // Delete deletes key, which need not be there. See Put.
 func (t *StateTable) Delete(key []byte) error { return t.blind(key, nil) }
 

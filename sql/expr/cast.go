@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"streamdb/sql/chunk"
+	"streamdb/sql/jsonpath"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 )
@@ -59,12 +60,12 @@ func (ctx *Ctx) readLiteral(k *Const, to types.Type, explicit bool) (Expr, error
 	text := k.Val.Str()
 	later := &Cast{Arg: k, Typ: to, Explicit: explicit}
 	switch {
-	case isReg(to) && !isNumber(text):
+	case to.IsReg() && !isNumber(text):
 		return later, nil
 	case ctx == nil && baseOID(to) == types.OIDTimestamptz:
 		return later, nil
 	}
-	d, err := types.ParseText(to.Base(), text, ctx.style())
+	d, err := fromText(ctx, to.Base(), text)
 	if err != nil {
 		if ctx == nil || ctx.Style == nil || ctx.Style.Now == nil {
 			switch strings.ToLower(strings.TrimSpace(text)) {
@@ -89,14 +90,6 @@ func baseOID(t types.Type) uint32 {
 	return t.OID
 }
 
-func isReg(t types.Type) bool {
-	switch t.OID {
-	case types.OIDRegclass, types.OIDRegproc, types.OIDRegtype, types.OIDRegnamespace:
-		return true
-	}
-	return false
-}
-
 func isNumber(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -113,7 +106,7 @@ func castVolatility(from, to types.Type) Volatility {
 	switch {
 	case f == t:
 		return Immutable
-	case zonal(f) || zonal(t), isReg(from) && to.Kind() == types.KindString, isReg(to) && from.Kind() == types.KindString:
+	case zonal(f) || zonal(t), from.IsReg() && to.Kind() == types.KindString, to.IsReg() && from.Kind() == types.KindString:
 		return Stable
 	}
 	c, _ := category(types.Type{OID: f})
@@ -163,6 +156,9 @@ func caster(from, to types.Type) maker {
 		return mk
 	}
 	if mk := castTime(from, to); mk != nil {
+		return mk
+	}
+	if mk := castJSON(from, to); mk != nil {
 		return mk
 	}
 	fs, ts := from.Kind() == types.KindString && stringlike(from), to.Kind() == types.KindString && stringlike(to)
@@ -237,17 +233,13 @@ func textOf(ctx *Ctx, t types.Type, d types.Datum) (string, error) {
 
 // output is d's output form; reg* types by name where the session knows it.
 func output(ctx *Ctx, t types.Type, d types.Datum) (string, error) {
-	switch t.OID {
-	case types.OIDRegclass:
-		return regOut(ctx, "regclassout", t, d)
-	case types.OIDRegproc:
-		return regOut(ctx, "regprocout", t, d)
-	case types.OIDRegnamespace:
-		return regOut(ctx, "regnamespaceout", t, d)
-	case types.OIDRegtype:
+	switch {
+	case t.OID == types.OIDRegtype:
 		if rt, ok := types.ByOID(uint32(d.Int())); ok {
 			return label(rt), nil
 		}
+	case t.IsReg():
+		return regOut(ctx, typname(t)+"out", t, d)
 	}
 	return string(types.AppendText(nil, t, d, ctx.style())), nil
 }
@@ -265,21 +257,22 @@ func regOut(ctx *Ctx, name string, t types.Type, d types.Datum) (string, error) 
 
 // fromText reads a value from its input form; reg* types by name.
 func fromText(ctx *Ctx, to types.Type, s string) (types.Datum, error) {
-	if isReg(to) && !isNumber(s) && s != "-" {
-		arg := []types.Datum{types.NewString(s)}
-		switch to.OID {
-		case types.OIDRegtype:
+	if to.IsReg() && !isNumber(s) && s != "-" {
+		if to.OID == types.OIDRegtype {
 			t, ok := types.ByName(s)
 			if !ok {
 				return types.Datum{}, sqlerr.New(sqlerr.UndefinedObject, "type \"%s\" does not exist", s)
 			}
 			return types.NewInt(int64(t.OID)), nil
-		case types.OIDRegclass:
-			return ctx.system("regclassin", arg, to)
-		case types.OIDRegproc:
-			return ctx.system("regprocin", arg, to)
 		}
-		return ctx.system("regnamespacein", arg, to)
+		return ctx.system(typname(to)+"in", []types.Datum{types.NewString(s)}, to)
+	}
+	if to.OID == types.OIDJSONPath {
+		p, err := jsonpath.Parse(s)
+		if err != nil {
+			return types.Datum{}, err
+		}
+		return types.NewString(p.String()), nil
 	}
 	return types.ParseText(to.Base(), s, ctx.style())
 }
@@ -340,7 +333,7 @@ func intBits(t types.Type) uint {
 }
 
 // isOid reports whether t is held as an unsigned 32-bit number.
-func isOid(t types.Type) bool { return t.OID == types.OIDOid || isReg(t) }
+func isOid(t types.Type) bool { return t.OID == types.OIDOid || t.IsReg() }
 
 // castNumber converts among numbers, booleans and object identifiers; nil: not its business.
 func castNumber(from, to types.Type) maker {

@@ -38,20 +38,24 @@ func polymorphic(t types.Type) bool {
 // casts lists PostgreSQL's conversions that are more than writing and reading
 // text: source, then targets with i(mplicit), a(ssignment) or e(xplicit).
 const casts = `
-int2: int4/i int8/i float4/i float8/i numeric/i oid/i regclass/i regtype/i regproc/i
-int4: int2/a int8/i float4/i float8/i numeric/i oid/i regclass/i regtype/i regproc/i bool/e char/e
-int8: int2/a int4/a float4/i float8/i numeric/i oid/i regclass/i regtype/i regproc/i
+int2: int4/i int8/i float4/i float8/i numeric/i oid/i regclass/i regtype/i regproc/i regprocedure/i regoper/i regoperator/i regnamespace/i regrole/i
+int4: int2/a int8/i float4/i float8/i numeric/i oid/i regclass/i regtype/i regproc/i regprocedure/i regoper/i regoperator/i regnamespace/i regrole/i bool/e char/e
+int8: int2/a int4/a float4/i float8/i numeric/i oid/i regclass/i regtype/i regproc/i regprocedure/i regoper/i regoperator/i regnamespace/i regrole/i
 float4: int2/a int4/a int8/a float8/i numeric/a
 float8: int2/a int4/a int8/a float4/a numeric/a
 numeric: int2/a int4/a int8/a float4/i float8/i
 bool: int4/e text/a varchar/a bpchar/a
-oid: int4/a int8/a regclass/i regtype/i regproc/i regnamespace/i
+oid: int4/a int8/a regclass/i regtype/i regproc/i regprocedure/i regoper/i regoperator/i regnamespace/i regrole/i
 regclass: oid/i int4/a int8/a
 regtype: oid/i int4/a int8/a
-regproc: oid/i int4/a int8/a
+regproc: oid/i int4/a int8/a regprocedure/i
 regnamespace: oid/i int4/a int8/a
-text: bpchar/i varchar/i name/i char/a regclass/i
-varchar: text/i bpchar/i name/i char/a regclass/i
+regprocedure: oid/i int4/a int8/a regproc/i
+regoper: oid/i int4/a int8/a regoperator/i
+regoperator: oid/i int4/a int8/a regoper/i
+regrole: oid/i int4/a int8/a
+text: bpchar/i varchar/i name/i char/a regclass/i jsonpath/i
+varchar: text/i bpchar/i name/i char/a regclass/i jsonpath/i
 bpchar: text/i varchar/i name/i char/a
 name: text/i bpchar/a varchar/a
 char: text/i varchar/a bpchar/a int4/e
@@ -61,6 +65,8 @@ time: interval/i
 timestamp: date/a time/a timestamptz/i
 timestamptz: date/a time/a timestamp/a
 interval: time/a
+json: jsonb/a
+jsonb: json/a bool/e numeric/e int2/e int4/e int8/e float4/e float8/e
 `
 
 var castTable = sync.OnceValue(func() map[[2]uint32]CastContext {
@@ -102,7 +108,8 @@ func category(t types.Type) (c byte, preferred bool) {
 	case types.OIDFloat8, types.OIDOid:
 		return 'N', true
 	case types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDFloat4, types.OIDNumeric,
-		types.OIDRegclass, types.OIDRegtype, types.OIDRegproc, types.OIDRegnamespace:
+		types.OIDRegclass, types.OIDRegtype, types.OIDRegproc, types.OIDRegnamespace,
+		types.OIDRegprocedure, types.OIDRegoper, types.OIDRegoperator, types.OIDRegrole:
 		return 'N', false
 	case types.OIDTimestamptz:
 		return 'D', true

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"streamdb/sql/sqlerr"
@@ -137,6 +138,9 @@ func arrays(r *registry) {
 			return types.Datum{}, sqlerr.Unsupported("searching for elements in multidimensional arrays")
 		}
 		from := int64(l.Lower)
+		if len(l.Items) == 0 {
+			return types.Datum{}, nil
+		}
 		if len(a) > 2 {
 			if a[2].IsNull() {
 				return types.Datum{}, sqlerr.New("22004", "initial position must not be null")
@@ -209,35 +213,7 @@ func arrays(r *registry) {
 		}
 		return types.NewList(&types.List{Elem: l.Elem, Items: l.Items[:int64(len(l.Items))-n], Lower: l.Lower}), nil
 	}))
-	r.def("array_fill(anyelement,int4[]) anyarray lax", typed(func(_ *Ctx, ts []types.Type, a []types.Datum) (types.Datum, error) {
-		if a[1].IsNull() {
-			return types.Datum{}, sqlerr.New("22004", "dimension array or low bound array cannot be null")
-		}
-		var fill func(dims []types.Datum) types.Datum
-		fill = func(dims []types.Datum) types.Datum {
-			items := make([]types.Datum, dims[0].Int())
-			for i := range items {
-				items[i] = a[0]
-				if len(dims) > 1 {
-					items[i] = fill(dims[1:])
-				}
-			}
-			return listOf(ts[0], items)
-		}
-		total := int64(1)
-		for _, d := range a[1].List().Items {
-			if d.IsNull() || d.Int() < 0 {
-				return types.Datum{}, sqlerr.New("22004", "dimension values cannot be null")
-			}
-			if total *= d.Int(); total > 1<<27 {
-				return types.Datum{}, sqlerr.New(sqlerr.ProgramLimit, "array size exceeds the maximum allowed (%d)", 1<<27-1)
-			}
-		}
-		if total == 0 || len(a[1].List().Items) == 0 {
-			return listOf(ts[0], nil), nil
-		}
-		return fill(a[1].List().Items), nil
-	}))
+	r.defs(typed(arrayFill), "array_fill(anyelement,int4[]) anyarray lax", "array_fill(anyelement,int4[],int4[]) anyarray lax")
 
 	toString := typed(func(ctx *Ctx, ts []types.Type, a []types.Datum) (types.Datum, error) {
 		if a[0].IsNull() || a[1].IsNull() {
@@ -341,6 +317,60 @@ func arrays(r *registry) {
 	}
 	r.def("array_max(anyarray) anyelement", extreme(1))
 	r.def("array_min(anyarray) anyelement", extreme(-1))
+}
+
+// arrayFill is array_fill(value, dimensions, lower bounds).
+func arrayFill(_ *Ctx, ts []types.Type, a []types.Datum) (types.Datum, error) {
+	for _, d := range a[1:] {
+		if d.IsNull() {
+			return types.Datum{}, sqlerr.New("22004", "dimension array or low bound array cannot be null")
+		}
+	}
+	for i, d := range a[1:] {
+		if nested(d.List()) {
+			return types.Datum{}, sqlerr.New("2202E", "wrong number of array subscripts").
+				WithDetail("Dimension array must be one dimensional.")
+		}
+		if slices.ContainsFunc(d.List().Items, types.Datum.IsNull) {
+			what := [...]string{"dimension", "low bound"}[i]
+			return types.Datum{}, sqlerr.New("22004", "%s values cannot be null", what)
+		}
+	}
+	dims := a[1].List().Items
+	var lowers []types.Datum
+	if len(a) > 2 {
+		if lowers = a[2].List().Items; len(lowers) != len(dims) {
+			return types.Datum{}, sqlerr.New("2202E", "wrong number of array subscripts").
+				WithDetail("Low bound array has different size than dimensions array.")
+		}
+	}
+	if len(dims) > 6 {
+		return types.Datum{}, sqlerr.New(sqlerr.ProgramLimit, "number of array dimensions (%d) exceeds the maximum allowed (6)", len(dims))
+	}
+	total := int64(1)
+	for _, d := range dims {
+		if total *= d.Int(); d.Int() < 0 || total > 1<<27-1 {
+			return types.Datum{}, sqlerr.New(sqlerr.ProgramLimit, "array size exceeds the maximum allowed (%d)", 1<<27-1)
+		}
+	}
+	if total == 0 || len(dims) == 0 {
+		return listOf(ts[0], nil), nil
+	}
+	var fill func(k int) types.Datum
+	fill = func(k int) types.Datum {
+		l := &types.List{Elem: ts[0], Items: make([]types.Datum, dims[k].Int()), Lower: 1}
+		if lowers != nil {
+			l.Lower = int(lowers[k].Int())
+		}
+		for i := range l.Items {
+			l.Items[i] = a[0]
+			if k+1 < len(dims) {
+				l.Items[i] = fill(k + 1)
+			}
+		}
+		return types.NewList(l)
+	}
+	return fill(0), nil
 }
 
 func onItems(f func([]types.Datum) []types.Datum) maker {

@@ -213,6 +213,9 @@ func datetimes(r *registry) {
 	// x AT TIME ZONE z is timezone(z, x).
 	zone := func(f func(ts int64, loc *time.Location) (int64, error)) maker {
 		return e2(func(name string, ts int64) (int64, error) {
+			if types.InfiniteTimestamp(ts) {
+				return ts, nil
+			}
 			loc, err := types.LoadZone(name)
 			if err != nil {
 				return 0, err
@@ -225,6 +228,9 @@ func datetimes(r *registry) {
 	r.def("timezone(text,timestamp) timestamptz", zone(types.FromZone))
 	offset := func(f func(ts int64, loc *time.Location) (int64, error)) maker {
 		return e2(func(iv types.Interval, ts int64) (int64, error) {
+			if types.InfiniteTimestamp(ts) {
+				return ts, nil
+			}
 			if iv.Months != 0 || iv.Days != 0 {
 				return 0, sqlerr.New(sqlerr.InvalidParameter, "interval time zone \"%s\" must not include months or days", iv.String())
 			}

@@ -96,15 +96,22 @@ func maths(r *registry) {
 	}
 	unit := func(x float64) bool { return x >= -1 && x <= 1 }
 	noInf := func(x float64) bool { return !math.IsInf(x, 0) }
-	always := func(float64) bool { return true }
 	fails("acos", bounded(unit, exactAcos))
 	fails("asin", bounded(unit, exactAsin))
 	fails("sin", bounded(noInf, exactSin))
 	fails("cos", bounded(noInf, exactCos))
 	fails("tan", bounded(noInf, exactTangent))
-	fails("cot", bounded(noInf, func(x float64) float64 { return 1 / exactTangent(x) }))
-	fails("sinh", bounded(always, math.Sinh))
-	fails("cosh", bounded(always, math.Cosh))
+	unbounded := func(f func(float64) float64) func(float64) (float64, error) {
+		return func(x float64) (float64, error) {
+			if math.IsInf(x, 0) {
+				return 0, errDomain()
+			}
+			return f(x), nil
+		}
+	}
+	fails("cot", unbounded(func(x float64) float64 { return 1 / exactTangent(x) }))
+	float([]string{"sinh"}, math.Sinh)
+	float([]string{"cosh"}, math.Cosh)
 	fails("acosh", bounded(func(x float64) bool { return x >= 1 }, math.Acosh))
 	fails("atanh", func(x float64) (float64, error) {
 		if x < -1 || x > 1 {
@@ -114,10 +121,13 @@ func maths(r *registry) {
 	})
 	fails("sind", bounded(noInf, sinDegrees))
 	fails("cosd", bounded(noInf, func(x float64) float64 { return sinDegrees(math.Mod(x, 360) + 90) }))
-	fails("tand", bounded(noInf, func(x float64) float64 {
+	fails("tand", unbounded(func(x float64) float64 {
 		return exactTan(sinDegrees(x), sinDegrees(math.Mod(x, 360)+90))
 	}))
-	fails("cotd", bounded(noInf, func(x float64) float64 {
+	fails("cotd", unbounded(func(x float64) float64 {
+		if x == 0 {
+			return 1 / x
+		}
 		return exactTan(sinDegrees(math.Mod(x, 360)+90), sinDegrees(x))
 	}))
 	fails("asind", bounded(unit, func(x float64) float64 { return roundDegrees(exactAsin(x) * (180 / math.Pi)) }))
@@ -211,6 +221,9 @@ func maths(r *registry) {
 		return widthBucketDecimal(x, lo, hi, n)
 	}))
 	r.def("width_bucket(anycompatible,anycompatiblearray) int4", boxed(func(_ *Ctx, a []types.Datum) (types.Datum, error) {
+		if nested(a[1].List()) {
+			return types.Datum{}, sqlerr.New("2202E", "thresholds must be one-dimensional array")
+		}
 		n := 0
 		for _, b := range a[1].List().Items {
 			if b.IsNull() {
@@ -254,6 +267,9 @@ func maths(r *registry) {
 
 // cbrt is math.Cbrt, one step of Newton's in higher precision nearer.
 func cbrt(x float64) float64 {
+	if math.Abs(x) > 1e290 {
+		return 1024 * 1024 * cbrt(x/(1<<60))
+	}
 	r := math.Cbrt(x)
 	if r == 0 || r-r != 0 || math.Abs(x) < 1e-290 {
 		return r
@@ -326,15 +342,16 @@ func exactTan(sin, cos float64) float64 {
 	if math.Abs(sin) == math.Abs(cos) {
 		return math.Copysign(1, sin*cos)
 	}
-	if v := sin / cos; v != 0 {
-		return v
+	v := sin / cos
+	if v == 0 {
+		return 0
 	}
-	return 0
+	return v
 }
 
 // roundDegrees takes away the last bits' noise at whole degrees.
 func roundDegrees(x float64) float64 {
-	if r := math.Round(x); math.Abs(x-r) < 1e-13*math.Max(1, math.Abs(r)) {
+	if r := math.Round(x); r != 0 && math.Abs(x-r) < 1e-13*math.Max(1, math.Abs(r)) {
 		return r
 	}
 	return x
@@ -363,7 +380,15 @@ func widthBucket(x, lo, hi float64, n int64) (int64, error) {
 		}
 		return n + 1, nil
 	}
-	return min(int64(float64(n)*((x-lo)/(hi-lo)))+1, n), nil
+	// Halves keep the difference of huge bounds finite.
+	part := (x/2 - lo/2) / (hi/2 - lo/2)
+	if d := hi - lo; !math.IsInf(d, 0) {
+		part = (x - lo) / d
+	}
+	if part >= 1 { // by rounding
+		return n + 1, nil
+	}
+	return int64(float64(n)*part) + 1, nil
 }
 
 func widthBucketDecimal(x, lo, hi types.Decimal, n int64) (int64, error) {

@@ -19,6 +19,9 @@ func patterns(r *registry) {
 	r.def("~~(bytea,bytea) bool", likeKernel(false, false))
 	r.def("!~~(bytea,bytea) bool", likeKernel(true, false))
 	r.defs(likeKernel(false, false), "like(text,text) bool", "like(name,text) bool")
+	r.def("like(bytea,bytea) bool", likeKernel(false, false))
+	r.def("notlike(bytea,bytea) bool", likeKernel(true, false))
+	r.def("like_escape(bytea,bytea) bytea", e2(likeEscape))
 	r.defs(likeKernel(true, false), "notlike(text,text) bool", "notlike(name,text) bool")
 	r.def("like_escape(text,text) text", e2(likeEscape))
 	r.def("similar_to_escape(text,text) text", e2(similarToRegex))
@@ -106,6 +109,13 @@ func patterns(r *registry) {
 	}
 	r.defs(boxed(withDefaults), "regexp_substr(text,text) text", "regexp_substr(text,text,int4) text", "regexp_substr(text,text,int4,int4) text",
 		"regexp_substr(text,text,int4,int4,text) text", "regexp_substr(text,text,int4,int4,text,int4) text")
+	instr := func(_ *Ctx, a []types.Datum) (types.Datum, error) {
+		n, err := regexpInstr(cache, a)
+		return types.NewInt(n), err
+	}
+	r.defs(boxed(instr), "regexp_instr(text,text) int4", "regexp_instr(text,text,int4) int4", "regexp_instr(text,text,int4,int4) int4",
+		"regexp_instr(text,text,int4,int4,int4) int4", "regexp_instr(text,text,int4,int4,int4,text) int4",
+		"regexp_instr(text,text,int4,int4,int4,text,int4) int4")
 	// substring(s from pattern): the first group, or the whole match without groups.
 	r.def("substring(text,text) text", boxed(func(_ *Ctx, a []types.Datum) (types.Datum, error) {
 		re, err := cache.get(a[1].Str(), "")
@@ -114,6 +124,9 @@ func patterns(r *registry) {
 		}
 		return substr(a[0].Str(), a[1].Str(), 1, 1, "", int64(min(re.NumSubexp(), 1)))
 	}))
+	r.defs(boxed(func(_ *Ctx, a []types.Datum) (types.Datum, error) {
+		return similarPart(cache, a[0].Str(), a[1].Str(), a[2].Str())
+	}), "substring(text,text,text) text")
 	r.def("regexp_replace(text,text,text) text", e3(func(s, p, with string) (string, error) {
 		return regexpReplace(cache, s, p, with, 1, 1, "")
 	}))
@@ -199,6 +212,72 @@ func groups(s string, m []int) types.Datum {
 		}
 	}
 	return types.NewList(l)
+}
+
+// regexpInstr is regexp_instr: where the nth match from a place on begins, or the
+// place after it, of the whole match or one group; 0: nowhere.
+func regexpInstr(c *regexCache, a []types.Datum) (int64, error) {
+	n := [...]int64{2: 1, 3: 1, 4: 0, 6: 0}
+	flags := ""
+	for i, d := range a {
+		if i == 5 {
+			flags = d.Str()
+		} else if i > 1 {
+			n[i] = d.Int()
+		}
+	}
+	start, nth, end, group := n[2], n[3], n[4], n[6]
+	for _, p := range []struct {
+		name string
+		v    int64
+		ok   bool
+	}{{"start", start, start > 0}, {"n", nth, nth > 0}, {"endoption", end, end == 0 || end == 1}, {"subexpr", group, group >= 0}} {
+		if !p.ok {
+			return 0, sqlerr.New(sqlerr.InvalidParameter, "invalid value for parameter \"%s\": %d", p.name, p.v)
+		}
+	}
+	if strings.Contains(flags, "g") {
+		return 0, sqlerr.New(sqlerr.InvalidParameter, "regexp_instr() does not support the \"global\" option")
+	}
+	re, err := c.get(a[1].Str(), flags)
+	if err != nil {
+		return 0, err
+	}
+	s := a[0].Str()
+	at := byteOffset(s, start-1)
+	all := re.FindAllStringSubmatchIndex(s[at:], int(nth))
+	if len(all) < int(nth) || int(group) > re.NumSubexp() {
+		return 0, nil
+	}
+	place := all[nth-1][2*group+end]
+	if place < 0 {
+		return 0, nil
+	}
+	return chars(s[:at+place]) + 1, nil
+}
+
+// similarPart is substring(s SIMILAR pattern ESCAPE escape): the part of s that
+// matches what stands between the two escaped quotes of the pattern.
+func similarPart(c *regexCache, s, pattern, escape string) (types.Datum, error) {
+	re, err := similarToRegex(pattern, escape)
+	if err != nil {
+		return types.Datum{}, err
+	}
+	x, err := c.get(re, "")
+	if err != nil {
+		return types.Datum{}, err
+	}
+	m := x.FindStringSubmatchIndex(s)
+	if m == nil {
+		return types.Datum{}, nil
+	}
+	if x.NumSubexp() == 0 {
+		return types.NewString(s[m[0]:m[1]]), nil
+	}
+	if m[2] < 0 {
+		return types.Datum{}, nil
+	}
+	return types.NewString(s[m[2]:m[3]]), nil
 }
 
 func regexpMatch(c *regexCache, s, p, flags string) (types.Datum, error) {

@@ -5,9 +5,12 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/subtle"
 	"encoding/hex"
 	"hash/crc32"
 	"math"
+	"math/bits"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -82,7 +85,7 @@ func strs(r *registry) {
 	}))
 	r.def("right(text,int4) text", f2(func(s string, n int64) string {
 		if n < 0 {
-			n = -n
+			n = int64(-int32(n)) // the smallest stays as it is, as in PostgreSQL
 		} else {
 			n = max(chars(s)-n, 0)
 		}
@@ -159,7 +162,7 @@ func strs(r *registry) {
 	r.def("chr(int4) text", e1(func(n int64) (string, error) {
 		switch {
 		case n < 0:
-			return "", sqlerr.New(sqlerr.ProgramLimit, "character number must be positive")
+			return "", sqlerr.New(sqlerr.InvalidParameter, "character number must be positive")
 		case n == 0:
 			return "", sqlerr.New(sqlerr.ProgramLimit, "null character not permitted")
 		case n > unicode.MaxRune || !utf8.ValidRune(rune(n)):
@@ -176,8 +179,27 @@ func strs(r *registry) {
 		if from <= 0 {
 			return "", sqlerr.New("22011", "negative substring length not allowed")
 		}
+		if from+n > math.MaxInt32 {
+			return "", errIntRange(32)
+		}
 		return s[:byteOffset(s, from-1)] + with + s[byteOffset(s, from+n-1):], nil
 	}
+	overlayBytes := func(s, with string, from, n int64) (string, error) {
+		if from <= 0 {
+			return "", sqlerr.New("22011", "negative substring length not allowed")
+		}
+		if from+n > math.MaxInt32 {
+			return "", errIntRange(32)
+		}
+		size := int64(len(s))
+		return s[:min(from-1, size)] + with + s[min(max(from+n-1, 0), size):], nil
+	}
+	r.def("overlay(bytea,bytea,int4,int4) bytea", lift4(func(_ *Ctx, s, with string, from, n int64) (string, error) {
+		return overlayBytes(s, with, from, n)
+	}))
+	r.def("overlay(bytea,bytea,int4) bytea", e3(func(s, with string, from int64) (string, error) {
+		return overlayBytes(s, with, from, int64(len(with)))
+	}))
 	r.def("overlay(text,text,int4,int4) text", lift4(func(_ *Ctx, s, with string, from, n int64) (string, error) {
 		return overlay(s, with, from, n)
 	}))
@@ -266,6 +288,42 @@ func strs(r *registry) {
 		}
 		return int64(s[i/8] >> (i % 8) & 1), nil
 	}))
+	r.def("set_bit(bytea,int8,int4) bytea", e3(func(s string, i, v int64) (string, error) {
+		if i < 0 || i >= 8*int64(len(s)) {
+			return "", errIndex(i, 8*int64(len(s)))
+		}
+		if v != 0 && v != 1 {
+			return "", sqlerr.New(sqlerr.InvalidParameter, "new bit must be 0 or 1")
+		}
+		b := []byte(s)
+		b[i/8] = b[i/8]&^(1<<(i%8)) | byte(v)<<(i%8)
+		return string(b), nil
+	}))
+	r.def("bit_count(bytea) int8", f1(func(s string) int64 {
+		n := 0
+		for i := range len(s) {
+			n += bits.OnesCount8(s[i])
+		}
+		return int64(n)
+	}))
+	r.def("unistr(text) text", e1(unistr))
+	r.def("textlen(text) int4", f1(chars))
+	r.def("reverse(bytea) bytea", f1(func(s string) string {
+		b := []byte(s)
+		slices.Reverse(b)
+		return string(b)
+	}))
+	r.def("secure_compare(text,text) bool", f2(func(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }))
+	r.def("hmac(text,bytea,text) bytea", e3(func(key, data, how string) (string, error) { return hmacOf(data, key, how) }))
+	r.def("hmac(bytea,bytea,text) bytea", e3(func(data, key, how string) (string, error) { return hmacOf(data, key, how) }))
+	for _, name := range []string{"encrypt", "decrypt"} {
+		r.def(name+"(bytea,bytea,text) bytea", e3(func(data, key, how string) (string, error) { return crypt(data, key, how, name == "encrypt") }))
+	}
+	r.def("to_ascii(text) text", e1(func(string) (string, error) {
+		return "", sqlerr.New(sqlerr.NotSupported, "encoding conversion from UTF8 to ASCII not supported")
+	}))
+	r.def("inet_aton(text) int8", e1(inetAton))
+	r.def("inet_ntoa(int8) text", e1(inetNtoa))
 	r.def("gen_random_uuid() uuid volatile", boxed(func(ctx *Ctx, _ []types.Datum) (types.Datum, error) {
 		var b []byte
 		for range 2 {
@@ -444,4 +502,68 @@ func parseIdent(s string, strict bool) (types.Datum, error) {
 		return bad("")
 	}
 	return textList(parts), nil
+}
+
+// unistr reads \XXXX, \uXXXX, \+XXXXXX and \UXXXXXXXX as characters, and \\ as a backslash.
+func unistr(s string) (string, error) {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, nil
+	}
+	var b strings.Builder
+	high := rune(0) // the first half of a surrogate pair
+	for i := 0; i < len(s); {
+		if s[i] != '\\' || strings.HasPrefix(s[i:], `\\`) {
+			if high != 0 {
+				return "", sqlerr.New(sqlerr.Syntax, "invalid Unicode surrogate pair")
+			}
+			b.WriteByte(s[i])
+			if s[i] == '\\' {
+				i++
+			}
+			i++
+			continue
+		}
+		from, digits := i+1, 4
+		if from < len(s) {
+			switch s[from] {
+			case 'u':
+				from++
+			case 'U':
+				from, digits = from+1, 8
+			case '+':
+				from, digits = from+1, 6
+			}
+		}
+		c := rune(0)
+		ok := from+digits <= len(s)
+		for k := from; ok && k < from+digits; k++ {
+			d := strings.IndexByte("0123456789abcdef", s[k]|0x20)
+			if s[k] >= '0' && s[k] <= '9' {
+				d = int(s[k] - '0')
+			}
+			ok = d >= 0
+			c = c<<4 | rune(d)
+		}
+		if !ok {
+			return "", sqlerr.New(sqlerr.Syntax, "invalid Unicode escape").
+				WithHint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
+		}
+		i = from + digits
+		switch {
+		case c <= 0 || c > unicode.MaxRune:
+			return "", sqlerr.New(sqlerr.InvalidParameter, "invalid Unicode code point: %04X", c)
+		case (high != 0) != (c >= 0xdc00 && c < 0xe000):
+			return "", sqlerr.New(sqlerr.Syntax, "invalid Unicode surrogate pair")
+		case high != 0:
+			c, high = 0x10000+(high-0xd800)<<10+(c-0xdc00), 0
+		case c >= 0xd800 && c < 0xdc00:
+			high = c
+			continue
+		}
+		b.WriteRune(c)
+	}
+	if high != 0 {
+		return "", sqlerr.New(sqlerr.Syntax, "invalid Unicode surrogate pair")
+	}
+	return b.String(), nil
 }

@@ -32,7 +32,7 @@ func answer(text string, e Expr, err error) string {
 
 // TestGolden checks expressions against PostgreSQL 15's answers, which testdata/*.tsv hold: expression, tab, answer.
 func TestGolden(t *testing.T) {
-	for _, file := range []string{"operators", "casts", "math", "strings", "datetime", "arrays", "tochar", "misc"} {
+	for _, file := range []string{"operators", "casts", "math", "strings", "datetime", "arrays", "tochar", "misc", "json", "jsonpath", "edge"} {
 		t.Run(file, func(t *testing.T) {
 			data, err := os.ReadFile("testdata/" + file + ".tsv")
 			if err != nil {

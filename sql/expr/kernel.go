@@ -142,6 +142,34 @@ func lift2[A, B, R any](f func(ctx *Ctx, a A, b B) (R, error)) maker {
 	}
 }
 
+// maybe2 is lift2 of a function that may also give NULL (ok false).
+func maybe2[A, B, R any](f func(a A, b B) (v R, ok bool, err error)) maker {
+	return func(fn *Func) Kernel {
+		return func(ctx *Ctx, args []chunk.Column, n int) (chunk.Column, error) {
+			a, b := chunk.Of[A](args[0]), chunk.Of[B](args[1])
+			am, bm := mask(len(a.Data), n), mask(len(b.Data), n)
+			out := newResult[R](n, args...)
+			for i := range out.data {
+				if out.null(i) {
+					continue
+				}
+				v, ok, err := f(a.Data[i&am], b.Data[i&bm])
+				if err != nil {
+					if err = ctx.RowError(i, err); err != nil {
+						return nil, err
+					}
+				}
+				if !ok || err != nil {
+					out.setNull(i)
+					continue
+				}
+				out.data[i] = v
+			}
+			return out.column(fn.Ret), nil
+		}
+	}
+}
+
 func lift3[A, B, C, R any](f func(ctx *Ctx, a A, b B, c C) (R, error)) maker {
 	return func(fn *Func) Kernel {
 		return func(ctx *Ctx, args []chunk.Column, n int) (chunk.Column, error) {
@@ -256,6 +284,21 @@ func typed(f func(ctx *Ctx, ts []types.Type, args []types.Datum) (types.Datum, e
 				out.Append(d)
 			}
 			return out, nil
+		}
+	}
+}
+
+// chain makes the kernel that computes first, to a value of type mid, and then second of it.
+func chain(first maker, mid types.Type, second maker) maker {
+	return func(fn *Func) Kernel {
+		a := first(&Func{Name: fn.Name, Args: fn.Args, Ret: mid, Strict: true})
+		b := second(&Func{Name: fn.Name, Args: []types.Type{mid}, Ret: fn.Ret, Strict: true})
+		return func(ctx *Ctx, args []chunk.Column, n int) (chunk.Column, error) {
+			col, err := a(ctx, args, n)
+			if err != nil {
+				return nil, err
+			}
+			return b(ctx, []chunk.Column{col}, n)
 		}
 	}
 }

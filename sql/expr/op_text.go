@@ -8,6 +8,9 @@ func texts(r *registry) {
 	join := func(a, b string) string { return a + b }
 	r.def("||(text,text) text total", f2(join))
 	r.def("||(bytea,bytea) bytea total", f2(join))
+	for i, name := range []string{"~<~", "~<=~", "~>~", "~>=~"} {
+		r.def(name+"(text,text) bool total", nativeKernel[string](opLt+cmpOp(i)))
+	}
 	r.def("||(text,anynonarray) text stable", typed(func(ctx *Ctx, ts []types.Type, a []types.Datum) (types.Datum, error) {
 		s, err := textOf(ctx, ts[1], a[1])
 		return types.NewString(a[0].Str() + s), err

@@ -249,16 +249,26 @@ func translateRegex(p string, expanded bool) (out string, lazy bool, err error) 
 // similarToRegex turns a SIMILAR TO pattern into a regular expression, as similar_to_escape does.
 func similarToRegex(pattern, escape string) (string, error) {
 	if len([]rune(escape)) > 1 {
-		return "", sqlerr.New("22019", "invalid escape string").WithHint("Escape string must be empty or one character.")
+		return "", sqlerr.New("22025", "invalid escape string").WithHint("Escape string must be empty or one character.")
 	}
 	var b strings.Builder
 	b.WriteString("^(?:")
-	inClass, quoted := false, false
+	inClass, quoted, parts := false, false, 0
 	for _, r := range pattern {
 		c := string(r)
 		switch {
+		case quoted && r == '"' && !inClass: // the part that SUBSTRING gives begins or ends
+			switch parts++; parts {
+			case 1:
+				b.WriteString("){1,1}?(")
+			case 2:
+				b.WriteString("){1,1}(?:")
+			default:
+				return "", sqlerr.New("2200C", "SQL regular expression may not contain more than two escape-double-quote separators")
+			}
+			quoted = false
 		case quoted:
-			b.WriteString(regexp.QuoteMeta(c))
+			b.WriteString(`\` + c)
 			quoted = false
 		case escape != "" && c == escape:
 			quoted = true

@@ -60,9 +60,16 @@ var reg = sync.OnceValue(func() *registry {
 	formats(r)
 	datetimes(r)
 	systems(r)
+	jsons(r)
+	jsonBuilders(r)
+	jsonPaths(r)
 	castFuncs(r)
 	tableFuncs(r)
+	jsonTables(r)
 	aggregates(r)
+	regrAggs(r)
+	jsonAggs(r)
+	pickAggs(r)
 	orderedSetAggs(r)
 	windowFuncs(r)
 	r.oids = nil
@@ -170,12 +177,22 @@ func sigType(name string) types.Type {
 		return types.Regproc
 	case "regnamespace":
 		return types.Type{OID: types.OIDRegnamespace}
+	case "regprocedure":
+		return types.Type{OID: types.OIDRegprocedure}
+	case "regoper":
+		return types.Type{OID: types.OIDRegoper}
+	case "regoperator":
+		return types.Type{OID: types.OIDRegoperator}
+	case "regrole":
+		return types.Type{OID: types.OIDRegrole}
 	case "uuid":
 		return types.UUID
 	case "json":
 		return types.JSON
 	case "jsonb":
 		return types.JSONB
+	case "jsonpath":
+		return types.JSONPath
 	case "aclitem":
 		return types.Type{OID: types.OIDAclitem}
 	case "pg_node_tree":

@@ -70,7 +70,7 @@ func AppendBinaryString(dst []byte, t Type, v string) []byte {
 	switch t.OID {
 	case OIDBpchar:
 		return appendBpchar(dst, t, v)
-	case OIDJSONB:
+	case OIDJSONB, OIDJSONPath:
 		dst = append(dst, 1) // the format's version
 	}
 	return append(dst, v...)
@@ -102,7 +102,8 @@ func binaryWidth(t Type) int {
 		return 1
 	case OIDInt2:
 		return 2
-	case OIDInt4, OIDOid, OIDXid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace, OIDDate, OIDFloat4:
+	case OIDInt4, OIDOid, OIDXid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace, OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDRegrole,
+		OIDDate, OIDFloat4:
 		return 4
 	case OIDTid:
 		return 6
@@ -137,7 +138,7 @@ func parseBinary(t Type, b []byte) (Datum, error) {
 			return Datum{}, sqlerr.New(sqlerr.DatetimeOverflow, "date out of range")
 		}
 		return NewInt(v), nil
-	case OIDOid, OIDXid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace:
+	case OIDOid, OIDXid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace, OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDRegrole:
 		return NewInt(int64(binary.BigEndian.Uint32(b))), nil
 	case OIDTid:
 		return NewInt(int64(binary.BigEndian.Uint32(b))<<16 | int64(binary.BigEndian.Uint16(b[4:]))), nil
@@ -176,9 +177,9 @@ func parseBinary(t Type, b []byte) (Datum, error) {
 			return Datum{}, errBinary("\"char\"")
 		}
 		return NewString(string(b)), nil
-	case OIDJSONB:
+	case OIDJSONB, OIDJSONPath:
 		if len(b) == 0 || b[0] != 1 {
-			return Datum{}, sqlerr.New("22P03", "unsupported jsonb version number")
+			return Datum{}, sqlerr.New("22P03", "unsupported %s version number", FormatType(t))
 		}
 		s, err := utf8Text(b[1:])
 		if err != nil {

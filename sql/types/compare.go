@@ -1,6 +1,9 @@
 package types
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Compare orders two values of one kind as ORDER BY … ASC does: NULL last, NaN
 // above all numbers and equal to itself, text by its bytes, arrays item by item.
@@ -73,14 +76,45 @@ func (iv Interval) Cmp(o Interval) int {
 	return cmpInt64(m1, m2)
 }
 
-// Cmp orders item by item (NULL items last), then the shorter first.
+// Cmp orders item by item (NULL items last) over all dimensions, then the
+// shorter first, then the one of fewer dimensions, of smaller ones, of lower bounds.
 func (l *List) Cmp(o *List) int {
-	for i := range min(len(l.Items), len(o.Items)) {
-		if c := Compare(l.Items[i], o.Items[i]); c != 0 {
+	a, b := l.Items, o.Items
+	deep := len(a) > 0 && a[0].kind == KindList || len(b) > 0 && b[0].kind == KindList
+	if deep {
+		a, b = l.leaves(nil), o.leaves(nil)
+	}
+	for i := range min(len(a), len(b)) {
+		if c := Compare(a[i], b[i]); c != 0 {
 			return c
 		}
 	}
-	return cmp.Compare(len(l.Items), len(o.Items))
+	c := cmp.Compare(len(a), len(b))
+	if c == 0 && deep {
+		c = slices.Compare(l.Dims(), o.Dims())
+		if n := cmp.Compare(len(l.Dims()), len(o.Dims())); n != 0 {
+			c = n
+		}
+	}
+	for x, y := l, o; c == 0 && len(x.Items) > 0; {
+		if c = cmp.Compare(x.Lower, y.Lower); x.Items[0].kind != KindList || y.Items[0].kind != KindList {
+			break
+		}
+		x, y = x.Items[0].List(), y.Items[0].List()
+	}
+	return c
+}
+
+// leaves appends the items of all dimensions.
+func (l *List) leaves(dst []Datum) []Datum {
+	for _, d := range l.Items {
+		if d.kind == KindList {
+			dst = d.List().leaves(dst)
+		} else {
+			dst = append(dst, d)
+		}
+	}
+	return dst
 }
 
 // Compare orders rows column by column, as Compare does.

@@ -73,11 +73,7 @@ func (p *jsonReader) value(dst []byte) ([]byte, error) {
 		p.i += n
 		return dst, nil
 	}
-	start := p.i
-	for p.i < len(p.s) && strings.IndexByte("+-.0123456789eE", p.s[p.i]) >= 0 {
-		p.i++
-	}
-	d, err := ParseDecimal(p.s[start:p.i])
+	d, err := ParseDecimal(p.number())
 	return d.AppendText(dst), err
 }
 
@@ -135,16 +131,7 @@ func (p *jsonReader) object(dst []byte) ([]byte, error) {
 
 // str reads a string with its escapes resolved.
 func (p *jsonReader) str() (string, error) {
-	start := p.i
-	p.i++
-	for p.s[p.i] != '"' {
-		if p.s[p.i] == '\\' {
-			p.i++
-		}
-		p.i++
-	}
-	p.i++
-	raw := p.s[start:p.i]
+	raw := p.skipString()
 	if strings.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1], nil
 	}

@@ -10,13 +10,17 @@ const (
 	OIDJSON  = 114
 	OIDUUID  = 2950
 	OIDJSONB = 3802
+
+	OIDJSONPath = 4072
 )
 
-// UUID values are held as their 16 bytes, JSON as written, JSONB as its canonical text.
+// UUID values are held as their 16 bytes, JSON as written, JSONB as its canonical text, paths as
+// PostgreSQL writes them (package jsonpath reads them).
 var (
 	UUID         = Type{OID: OIDUUID}
 	JSON         = Type{OID: OIDJSON}
 	JSONB        = Type{OID: OIDJSONB}
+	JSONPath     = Type{OID: OIDJSONPath}
 	Tid          = Type{OID: OIDTid}
 	Aclitem      = Type{OID: OIDAclitem}
 	Any          = Type{OID: OIDAny}
@@ -71,6 +75,9 @@ var scalarInfos = []Info{
 	{OIDTimestamptz, "timestamptz", "timestamp with time zone", 8, true, 'D', true, 'd', 'p', 'b', 0, 1185},
 	{OIDInterval, "interval", "interval", 16, false, 'T', true, 'd', 'p', 'b', 0, 1187},
 	{OIDNumeric, "numeric", "numeric", -1, false, 'N', false, 'i', 'm', 'b', 0, 1231},
+	{OIDRegprocedure, "regprocedure", "regprocedure", 4, true, 'N', false, 'i', 'p', 'b', 0, 2207},
+	{OIDRegoper, "regoper", "regoper", 4, true, 'N', false, 'i', 'p', 'b', 0, 2208},
+	{OIDRegoperator, "regoperator", "regoperator", 4, true, 'N', false, 'i', 'p', 'b', 0, 2209},
 	{OIDRegclass, "regclass", "regclass", 4, true, 'N', false, 'i', 'p', 'b', 0, 2210},
 	{OIDRegtype, "regtype", "regtype", 4, true, 'N', false, 'i', 'p', 'b', 0, 2211},
 	{OIDRecord, "record", "record", -1, false, 'P', false, 'd', 'x', 'p', 0, 2287},
@@ -80,7 +87,9 @@ var scalarInfos = []Info{
 	{OIDAnyElement, "anyelement", "anyelement", 4, true, 'P', false, 'i', 'p', 'p', 0, 0},
 	{OIDUUID, "uuid", "uuid", 16, false, 'U', false, 'c', 'p', 'b', 0, 2951},
 	{OIDJSONB, "jsonb", "jsonb", -1, false, 'U', false, 'i', 'x', 'b', 0, 3807},
+	{OIDJSONPath, "jsonpath", "jsonpath", -1, false, 'U', false, 'i', 'x', 'b', 0, 4073},
 	{OIDRegnamespace, "regnamespace", "regnamespace", 4, true, 'N', false, 'i', 'p', 'b', 0, 4090},
+	{OIDRegrole, "regrole", "regrole", 4, true, 'N', false, 'i', 'p', 'b', 0, 4097},
 }
 
 // allInfos is scalarInfos and their arrays.

@@ -38,7 +38,7 @@ func parseText(t Type, s string, st *Style) (Datum, error) {
 		return intDatum(ParseInt(s, 32))
 	case OIDInt8:
 		return intDatum(ParseInt(s, 64))
-	case OIDOid, OIDXid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace:
+	case OIDOid, OIDXid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace, OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDRegrole:
 		if s == "-" && t.OID != OIDOid && t.OID != OIDXid {
 			return NewInt(0), nil
 		}
@@ -57,7 +57,7 @@ func parseText(t Type, s string, st *Style) (Datum, error) {
 			return Datum{}, err
 		}
 		return NewDecimal(v), nil
-	case OIDText, OIDVarchar, OIDUnknown, OIDNodeTree, OIDAclitem:
+	case OIDText, OIDVarchar, OIDUnknown, OIDNodeTree, OIDAclitem, OIDJSONPath:
 		return NewString(s), nil
 	case OIDBpchar:
 		if t.Mod == 0 {
@@ -170,7 +170,7 @@ func AppendIntAs(dst []byte, t Type, v int64, st *Style) []byte {
 	case OIDTid:
 		dst = append(strconv.AppendInt(append(dst, '('), v>>16, 10), ',')
 		return append(strconv.AppendInt(dst, v&0xffff, 10), ')')
-	case OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace:
+	case OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace, OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDRegrole:
 		if v == 0 {
 			return append(dst, '-')
 		}

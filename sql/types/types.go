@@ -56,6 +56,11 @@ const (
 	OIDAnyElement   = 2283
 	OIDAclitem      = 1033
 	OIDRegnamespace = 4089
+
+	OIDRegprocedure = 2202
+	OIDRegoper      = 2203
+	OIDRegoperator  = 2204
+	OIDRegrole      = 4096
 )
 
 // A Type is a SQL type as a PostgreSQL client sees it. Scalar Types may be
@@ -108,7 +113,7 @@ func (t Type) Kind() Kind {
 	case OIDBool:
 		return KindBool
 	case OIDInt2, OIDInt4, OIDInt8, OIDOid, OIDXid, OIDTid, OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace,
-		OIDDate, OIDTime, OIDTimestamp, OIDTimestamptz:
+		OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDRegrole, OIDDate, OIDTime, OIDTimestamp, OIDTimestamptz:
 		return KindInt
 	case OIDFloat4, OIDFloat8:
 		return KindFloat
@@ -119,6 +124,15 @@ func (t Type) Kind() Kind {
 	default:
 		return KindString
 	}
+}
+
+// IsReg reports whether t is one of the types that name an object of the catalogs: held as its OID, shown as its name.
+func (t Type) IsReg() bool {
+	switch t.OID {
+	case OIDRegclass, OIDRegtype, OIDRegproc, OIDRegnamespace, OIDRegprocedure, OIDRegoper, OIDRegoperator, OIDRegrole:
+		return true
+	}
+	return false
 }
 
 // Typmod is PostgreSQL's type modifier of t, -1 for none.

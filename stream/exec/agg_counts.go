@@ -27,6 +27,7 @@ type valueCounts struct {
 	cache  *keyCache
 	source []int   // input column of each key column
 	counts []int64 // by slot
+	stored []bool  // by slot: the table has a row
 	loaded []chunk.Column
 	limit  int // values that change before they are written
 
@@ -45,7 +46,7 @@ func newValueCounts(env *Env, t *plan.TableDesc, l *layout) *valueCounts {
 
 func (v *valueCounts) grow() {
 	for len(v.counts) < v.cache.slots() {
-		v.counts = append(v.counts, 0)
+		v.counts, v.stored = append(v.counts, 0), append(v.stored, false)
 	}
 }
 
@@ -65,7 +66,7 @@ func (v *valueCounts) update(in *chunk.Chunk) ([]int32, error) {
 			return err
 		}
 		v.cache.replace(slot, v.loaded[:len(v.source)], 0)
-		v.counts[slot] = chunk.Of[int64](v.loaded[len(v.source)]).Data[0]
+		v.counts[slot], v.stored[slot] = chunk.Of[int64](v.loaded[len(v.source)]).Data[0], true
 		return nil
 	})
 	if err != nil {
@@ -117,11 +118,15 @@ func (v *valueCounts) flush() error {
 		var err error
 		if data[i] == 0 {
 			gone = append(gone, s)
-			err = v.table.Delete(key)
-		} else {
-			val = codec.AppendValue(val[:0], cols, i)
+			if v.stored[s] {
+				err = v.table.Delete(key)
+			}
+		} else if val = codec.AppendValue(val[:0], cols, i); v.stored[s] {
 			err = v.table.Put(key, val)
+		} else {
+			err = v.table.PutNew(key, val)
 		}
+		v.stored[s] = data[i] > 0
 		if err != nil {
 			return err
 		}
@@ -134,7 +139,7 @@ func (v *valueCounts) flush() error {
 }
 
 func (v *valueCounts) evict() {
-	v.cache.evict(0, func(s int32) { v.counts[s] = 0 })
+	v.cache.evict(0, func(s int32) { v.counts[s], v.stored[s] = 0, false })
 }
 
 func (v *valueCounts) commit(e storage.Epoch) error {

@@ -83,7 +83,7 @@ func (x *dedup) commit(e storage.Epoch) error {
 	for i := range at {
 		key = codec.AppendKeyVnode(key[:0], vnodeAt(vnodes, i), cols, i)
 		val = codec.AppendValue(val[:0], cols, i)
-		if err := x.keys.table.Put(key, val); err != nil {
+		if err := x.keys.table.PutNew(key, val); err != nil {
 			return err
 		}
 	}

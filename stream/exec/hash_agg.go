@@ -474,7 +474,11 @@ func (x *hashAgg) write(dirty []int32) error {
 		switch {
 		case counts[i] > 0 || x.global:
 			val = codec.AppendValue(val[:0], cols, i)
-			err = x.state.Put(key, val)
+			if x.wasOut[i] || x.global {
+				err = x.state.Put(key, val)
+			} else {
+				err = x.state.PutNew(key, val)
+			}
 		case x.wasOut[i]:
 			err = x.state.Delete(key)
 		}

@@ -47,6 +47,7 @@ type tail struct {
 	live    int64  // rows
 	dead    int64  // deletes in the log
 	deletes bool   // the log has got deletes since it was read or cleaned
+	stored  bool   // the table has the tail
 }
 
 const (
@@ -234,6 +235,7 @@ func (p *packedRows) readTail(t *tail) error {
 	if err != nil || b == nil {
 		return err
 	}
+	t.stored = true
 	log, err := p.head(t, b)
 	t.log = append(t.log[:0], log...)
 	return err
@@ -282,7 +284,7 @@ func (p *packedRows) put(slot int32) error {
 				return err
 			}
 			t.blocks++
-			if err := p.table.Put(p.entryKey(t.prefix, t.blocks), rest[:n]); err != nil {
+			if err := p.table.PutNew(p.entryKey(t.prefix, t.blocks), rest[:n]); err != nil {
 				return err
 			}
 			rest = rest[n:]
@@ -294,7 +296,11 @@ func (p *packedRows) put(slot int32) error {
 		p.vbuf = binary.AppendUvarint(p.vbuf, x)
 	}
 	p.vbuf = append(p.vbuf, t.log...)
-	return p.table.Put(p.entryKey(t.prefix, tailNumber), p.vbuf)
+	if t.stored {
+		return p.table.Put(p.entryKey(t.prefix, tailNumber), p.vbuf)
+	}
+	t.stored = true
+	return p.table.PutNew(p.entryKey(t.prefix, tailNumber), p.vbuf)
 }
 
 // cut is the length of the entries that make a block.
@@ -351,7 +357,11 @@ func (p *packedRows) remove(t *tail) error {
 			return err
 		}
 	}
-	t.blocks, t.dead, t.log = 0, 0, t.log[:0]
+	stored := t.stored
+	t.blocks, t.dead, t.log, t.stored = 0, 0, t.log[:0], false
+	if !stored {
+		return nil
+	}
 	return p.table.Delete(p.entryKey(t.prefix, tailNumber))
 }
 

@@ -80,7 +80,7 @@ func (m *Manager) Report(j *Job) Report {
 			continue
 		}
 		p := f.shown().progress
-		fr := FragmentReport{Fragment: f.plan.ID, Phase: stream.Phase(p.Phase.Load()), Done: p.Done.Load(), Total: p.Total.Load(), Actors: int(p.Actors), Finished: int(p.Finished.Load())}
+		fr := FragmentReport{Fragment: f.plan.ID, Phase: stream.Phase(p.Phase.Load()), Done: p.Done.Load(), Total: p.Total.Load(), Actors: len(f.actors), Finished: int(p.Finished.Load())}
 		switch {
 		case f.finished():
 			fr.Phase, fr.Finished = stream.PhaseDone, fr.Actors
