@@ -267,11 +267,11 @@ func (d *differ) scalar(name, sql string) {
 	d.differs[name] = diff
 }
 
-// nearly reports whether two numbers are the same to 14 digits.
+// nearly reports whether two numbers are the same to 14 digits, or too small to have as many.
 func nearly(a, b string) bool {
 	x, err1 := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)
-	return err1 == nil && err2 == nil && math.Abs(x-y) <= 1e-14*math.Max(math.Abs(x), math.Abs(y))
+	return err1 == nil && err2 == nil && math.Abs(x-y) <= max(1e-300, 1e-14*max(math.Abs(x), math.Abs(y)))
 }
 
 // report fails the test if anything differs that is not meant to.
