@@ -143,7 +143,7 @@ func diffExec(c *embed.Conn, sql string) ([]string, string, error) {
 	if err != nil {
 		return nil, embed.Code(err), err
 	}
-	return printed(a), "", nil
+	return a.Lines(), "", nil
 }
 
 func (d *diffRun) run() error {

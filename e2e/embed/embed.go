@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"streamdb/e2e/slt"
 	"streamdb/sql/sqlerr"
 	"streamdb/sql/types"
 	"streamdb/stream/engine"
@@ -103,11 +104,19 @@ type Answer struct {
 // Null is how NULL shows in an Answer: no text value has it.
 const Null = "\x00NULL"
 
-// Lines joins the columns of each row and sorts the rows.
+// Lines joins the columns of each row, a line a row, and sorts them: as script files show answers.
 func (a *Answer) Lines() []string {
 	out := make([]string, len(a.Rows))
-	for i, r := range a.Rows {
-		out[i] = strings.Join(r, " | ")
+	for i, row := range a.Rows {
+		v := make([]string, len(row))
+		for k := range v {
+			if row[k] == Null {
+				v[k] = slt.FormatValue(nil)
+			} else {
+				v[k] = slt.FormatValue([]byte(row[k]))
+			}
+		}
+		out[i] = strings.Join(v, " | ")
 	}
 	slices.Sort(out)
 	return out

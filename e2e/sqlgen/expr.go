@@ -99,6 +99,13 @@ func (g *Gen) special(scope []Col, k Kind, depth int) Col {
 				return set("%s::text", pick(g, other...).Name)
 			}
 		}
+	case k == Int4 && g.Chance(0.2) && len(of(scope, IntArray)) > 0:
+		a := pick(g, of(scope, IntArray)...).Name
+		return set("%s", pick(g, "cardinality("+a+")", "array_length("+a+", 1)", "("+a+")[1]"))
+	case k == IntArray:
+		return set("(%s || %s)", g.expr(scope, Int4, 0).Name, pick(g, "'{}'::integer[]", "'{5,6}'::integer[]"))
+	case k == TextArray:
+		return set("array_append('{x,NULL}'::text[], %s)", g.expr(scope, Text, 0).Name)
 	case k == Int4 && g.Chance(0.3):
 		return set("length(%s)", g.expr(scope, Text, depth-1).Name)
 	case k == Int8 && g.Chance(0.4):

@@ -17,7 +17,7 @@ import (
 // A Kind is a column's type.
 type Kind int
 
-// The types of the first set.
+// The types that columns have.
 const (
 	Bool Kind = iota
 	Int2
@@ -33,16 +33,19 @@ const (
 	Timestamp
 	Timestamptz
 	Interval
+	UUID
+	IntArray
+	TextArray
 	kinds
 )
 
-var kindNames = [kinds]string{"boolean", "smallint", "integer", "bigint", "real", "double precision", "numeric", "text", "bytea", "date", "time", "timestamp", "timestamptz", "interval"}
+var kindNames = [kinds]string{"boolean", "smallint", "integer", "bigint", "real", "double precision", "numeric", "text", "bytea", "date", "time", "timestamp", "timestamptz", "interval", "uuid", "integer[]", "text[]"}
 
 func (k Kind) String() string { return kindNames[k] }
 
 func (k Kind) integer() bool { return k == Int2 || k == Int4 || k == Int8 }
 func (k Kind) float() bool   { return k == Real || k == Float }
-func (k Kind) ordered() bool { return k != Bool && k != Bytea } // has min and max in PostgreSQL 15
+func (k Kind) ordered() bool { return k != Bool && k != Bytea && k != UUID } // has min and max in PostgreSQL 15
 
 // A Col is a column, or an expression, and what may be done with it.
 type Col struct {

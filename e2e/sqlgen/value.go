@@ -39,6 +39,12 @@ func (g *Gen) literal(c Col) string {
 		return quoted(fmt.Sprintf("2024-02-%02d %02d:00:00+00", 26+g.r.IntN(4), g.r.IntN(3)*8), c.Kind)
 	case Interval:
 		return quoted(fmt.Sprintf("%d minutes", g.r.IntN(8)*17), c.Kind)
+	case UUID:
+		return quoted(fmt.Sprintf("a0eebc99-9c0b-4ef8-bb6d-%012d", g.r.IntN(6)), c.Kind)
+	case IntArray:
+		return quoted(pick(g, "{}", "{1}", "{1,2}", "{2,1}", "{NULL,1}", "{3,-1,4}", "{{1,2},{3,4}}"), c.Kind)
+	case TextArray:
+		return quoted(pick(g, "{}", "{a}", "{a,b}", "{NULL}", `{"NULL","x y"}`, `{"",ü}`), c.Kind)
 	}
 	panic(fmt.Sprintf("no literal of kind %v", c.Kind))
 }
@@ -72,6 +78,12 @@ func (g *Gen) extreme(k Kind) string {
 		return quoted(pick(g, "0001-01-01 00:00:00+00", "9999-12-31 23:59:59.999999+00"), k)
 	case Interval:
 		return quoted(pick(g, "-23:59:59.999999", "23:59:59.999999"), k)
+	case UUID:
+		return quoted(pick(g, "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"), k)
+	case IntArray:
+		return quoted(pick(g, "[0:1]={7,8}", "{2147483647,-2147483648}", "{1"+strings.Repeat(",1", 50)+"}"), k)
+	case TextArray:
+		return quoted(pick(g, `{"{","}","\"","\\\\",","}`, "{"+strings.Repeat("long,", 30)+"end}"), k)
 	}
 	return "true"
 }
