@@ -80,7 +80,7 @@ func (db *database) statement(cmd string, st parser.Statement, s planner.Setting
 		case "distsql":
 			return plan.ExplainGraph(g), true, nil
 		case "backfill":
-			return plan.ExplainBackfill(g), true, nil
+			return plan.ExplainBackfill(g, db.Rows, 500_000, true), true, nil
 		}
 		n, err := planner.StreamPlan(q, r, db.cat, s, db)
 		if err != nil {

@@ -124,7 +124,7 @@ func isPlain(es []expr.Expr) bool {
 // passProps are the properties of an operator that changes nothing but which rows come out.
 func passProps(in plan.Stream) plan.Props {
 	p := *in.Props()
-	p.In, p.Locality = []plan.Stream{in}, ""
+	p.In, p.Locality, p.StateRows, p.StateBytes = []plan.Stream{in}, "", 0, 0
 	return p
 }
 
