@@ -124,7 +124,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.ctx, db.cancel = context.WithCancel(context.Background())
 	db.jobs = job.NewManager(job.Options{Store: store, Clock: o.Clock, Logger: o.Logger, Metrics: job.NewMetrics(o.Registerer), Exec: exec.NewMetrics(o.Registerer),
 		Cache: exec.NewBudget(db.cacheBytes()), Interval: o.Interval, ChunkSize: o.ChunkSize, ExprCtx: relationExprCtx,
-		Fatal: o.Fatal, StageFailed: db.stageFailed, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers, Tuning: db.tuning})
+		Fatal: o.Fatal, StageFailed: db.stageFailed, Failed: db.jobFailed, Seed: o.Seed, Drivers: drivers, Tuning: db.tuning, SpillDir: db.tempDir()})
 	db.coord = db.jobs.Coordinator()
 	if err := db.restore(ctx); err != nil {
 		db.jobs.Close()

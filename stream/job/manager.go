@@ -45,6 +45,8 @@ type Options struct {
 	Tuning  *stream.Tuning     // of all executors; nil: the defaults
 	// StartPaused: all backfills wait until Pause(ctx, false).
 	StartPaused bool
+	// SpillDir is where operators spill to unnamed files, on the store's disk; "": the system's.
+	SpillDir string
 }
 
 // A Manager owns the running jobs.
@@ -72,6 +74,7 @@ type Manager struct {
 	failures    sync.WaitGroup
 	leaving     sync.WaitGroup // removed jobs whose actors have not ended yet
 	tuning      *stream.Tuning
+	spillDir    string
 	pace        *stream.Pace  // of all backfills
 	turn        chan struct{} // a token; see invariant 1
 	resizing    sync.WaitGroup
@@ -97,7 +100,7 @@ func NewManager(o Options) *Manager {
 	}
 	m := &Manager{stageFailed: o.StageFailed, store: o.Store, clock: o.Clock, log: o.Logger, metrics: o.Metrics, execM: o.Exec, cache: o.Cache, chunk: o.ChunkSize,
 		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{},
-		tuning: o.Tuning, turn: make(chan struct{}, 1)}
+		tuning: o.Tuning, spillDir: o.SpillDir, turn: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.paused.Store(o.StartPaused)
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
@@ -122,7 +125,7 @@ func (m *Manager) env(j *Job, f *fragment, a *actor, set storage.VnodeSet, vnode
 		Logger:        logJob(m.log, j.Rel).With("fragment", uint32(f.plan.ID), "actor", uint32(a.id)),
 		WaitCommitted: m.coord.Wait,
 		Progress:      f.progress, Limiter: f.limiter, Waiting: !f.started.Load(), GlobalPause: m.paused.Load(),
-		Pace: m.pace, Tuning: m.tuning, Spot: &a.spot,
+		Pace: m.pace, Tuning: m.tuning, Spot: &a.spot, SpillDir: m.spillDir,
 		ExprCtx:   func() *expr.Ctx { return m.exprCtx(j.Rel) },
 		ExprError: func(op string, err error) { j.exprError(m, op, err) },
 		Seed:      m.seed + uint64(a.id),

@@ -51,6 +51,13 @@ var pseudoTypes = [...]types.Info{
 	{OID: 5077, Name: "anycompatible", SQLName: "anycompatible", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
 	{OID: 5078, Name: "anycompatiblearray", SQLName: "anycompatiblearray", Len: -1, Category: 'P', Align: 'd', Storage: 'x', Kind: 'p'},
 	{OID: 5079, Name: "anycompatiblenonarray", SQLName: "anycompatiblenonarray", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	// Of functions over maps: any map, a row that makes an entry, and what follows from a map.
+	{OID: 9003, Name: "anymap", SQLName: "anymap", Len: -1, Category: 'P', Align: 'd', Storage: 'x', Kind: 'p'},
+	{OID: 9004, Name: "anymapkey", SQLName: "anymapkey", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	{OID: 9005, Name: "anymapvalue", SQLName: "anymapvalue", Len: 4, ByVal: true, Category: 'P', Align: 'i', Storage: 'p', Kind: 'p'},
+	{OID: 9006, Name: "anymapkeyarray", SQLName: "anymapkeyarray", Len: -1, Category: 'P', Align: 'd', Storage: 'x', Kind: 'p'},
+	{OID: 9007, Name: "anymapvaluearray", SQLName: "anymapvaluearray", Len: -1, Category: 'P', Align: 'd', Storage: 'x', Kind: 'p'},
+	{OID: 9008, Name: "anymapentries", SQLName: "anymapentries", Len: -1, Category: 'P', Align: 'd', Storage: 'x', Kind: 'p'},
 }
 
 // allTypes are the types there are values of, and those of signatures.

@@ -228,7 +228,9 @@ func TestJudged(t *testing.T) {
 				case strings.HasSuffix(by, "relid"), by == "ev_class":
 					x := worldOf(in.snap).objects().class(oidOf(row[by]))
 					return x != nil && ours[x.name]
-				case by == "oid", by == "objsubid":
+				case by == "oid":
+					return row[by] < "9000" || len(row[by]) != 4 // PostgreSQL has no maps
+				case by == "objsubid":
 					return true
 				case name == "information_schema.tables", name == "information_schema.columns":
 					return row[by] == "t" || row[by] == "pair"
