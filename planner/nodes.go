@@ -8,36 +8,6 @@ import (
 	"streamdb/sql/expr"
 )
 
-// check refuses nodes that the passes do not know, so that their own switches
-// need no error path.
-func check(n plan.Node) error {
-	switch n := n.(type) {
-	case *plan.Scan, *plan.Values, *plan.Filter, *plan.Project, *plan.Join, *plan.Agg, *plan.Distinct,
-		*plan.Sort, *plan.Limit, *plan.SetOp, *plan.FuncScan, *plan.ProjectSet:
-	default:
-		return fmt.Errorf("planner: unsupported: %T", n)
-	}
-	for _, in := range n.Inputs() {
-		if err := check(in); err != nil {
-			return err
-		}
-	}
-	var err error
-	for _, e := range nodeExprs(n) {
-		visit(e, func(e expr.Expr) {
-			if s, ok := e.(*expr.Subquery); ok && err == nil {
-				sub, ok := s.Plan.(plan.Node)
-				if !ok {
-					err = fmt.Errorf("planner: unsupported subquery plan: %T", s.Plan)
-					return
-				}
-				err = check(sub)
-			}
-		})
-	}
-	return err
-}
-
 // withInputs returns n over other inputs.
 func withInputs(n plan.Node, in []plan.Node) plan.Node {
 	switch n := n.(type) {

@@ -54,7 +54,8 @@ func (noStats) Bytes(catalog.ID) int64 { return 0 }
 // Optimize applies the rewrites that batch and streaming plans share. The output
 // columns of the result are n's. st may be nil.
 func Optimize(n plan.Node, s Settings, st Stats) (plan.Node, error) {
-	if err := check(n); err != nil {
+	n, err := lower(n)
+	if err != nil {
 		return nil, err
 	}
 	return optimize(n, s), nil

@@ -267,7 +267,7 @@ func maths(r *registry) {
 
 // cbrt is math.Cbrt, one step of Newton's in higher precision nearer.
 func cbrt(x float64) float64 {
-	if math.Abs(x) > 1e290 {
+	if math.Abs(x) > 1e290 && !math.IsInf(x, 0) {
 		return 1024 * 1024 * cbrt(x/(1<<60))
 	}
 	r := math.Cbrt(x)

@@ -65,7 +65,7 @@ type DB struct {
 	params map[string]string // system parameters that were set; guarded by ddl
 	tuning *stream.Tuning
 	rowSeq atomic.Uint64
-	speed  atomic.Int64 // rows per second of the job that was last built; 0: none was
+	speed  atomic.Int64   // rows per second of the job that was last built; 0: none was
 	bg     sync.WaitGroup // background DDL and failure bookkeeping
 	ctx    context.Context
 	cancel context.CancelFunc
