@@ -273,7 +273,7 @@ func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot {
 	cat := db.Catalog()
 	var later []catalog.ID
 	for _, r := range cat.Relations() {
-		if r.ID > rel.ID && r.Kind != catalog.System {
+		if r.ID > rel.ID && r.Kind != catalog.System || rel.Plan != nil && slices.Contains(rel.Plan.Unbuilt, r.ID) {
 			later = append(later, r.ID)
 		}
 	}
@@ -291,6 +291,11 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 	}
 	rel.ID = db.newIDs(1)
 	in := &catalog.PlanInput{Settings: map[string]string{}}
+	for _, r := range db.Catalog().Relations() {
+		if r.Building {
+			in.Unbuilt = append(in.Unbuilt, r.ID)
+		}
+	}
 	for _, n := range jobSettings {
 		in.Settings[n] = s.set.get(n)
 	}

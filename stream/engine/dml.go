@@ -370,7 +370,7 @@ func (s *Session) upsert(st *plan.Insert, rows *chunk.Chunk, keys []string, old 
 			affected = append(affected, stt.row)
 		}
 	}
-	c := &changeSet{rel: rel}
+	c := &changeSet{rel: rel, settles: true}
 	var oldVals [][]byte
 	var ins []*chunk.Chunk
 	for _, k := range order {

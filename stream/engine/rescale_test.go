@@ -161,3 +161,16 @@ func TestSystemParameters(t *testing.T) {
 	must(t, s, `ALTER SYSTEM RESET locality_sort_buffer_activate_threshold`)
 	want(t, s, `SHOW locality_sort_buffer_activate_threshold`, "65536")
 }
+
+// A row that another session inserts meanwhile, where the statement says what becomes
+// of a row that is there already, is no violation: the transaction can be tried again.
+func TestUpsertAgainstConcurrentInsert(t *testing.T) {
+	db, s := filled(t, t.TempDir(), 3)
+	defer db.Close()
+	must(t, s, `BEGIN; INSERT INTO t VALUES (9, 1) ON CONFLICT DO NOTHING`)
+	must(t, session(t, db), `INSERT INTO t VALUES (9, 2)`)
+	wantCode(t, s, `COMMIT`, sqlerr.SerializationFailure)
+	must(t, s, `BEGIN; INSERT INTO t VALUES (10, 1)`)
+	must(t, session(t, db), `INSERT INTO t VALUES (10, 2)`)
+	wantCode(t, s, `COMMIT`, sqlerr.UniqueViolation)
+}

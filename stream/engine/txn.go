@@ -35,7 +35,9 @@ type txnTable struct {
 	w    *tableWriter
 	over *txnOverlay
 	base map[string][]byte // key → row before the transaction first touched it; nil value: none
-	log  []txnWrite        // all writes in order, so that savepoints can go back
+	// settled are keys of which a statement has said what becomes of a row that is there already.
+	settled map[string]bool
+	log     []txnWrite // all writes in order, so that savepoints can go back
 }
 
 // A txnOverlay is a table's rows as the transaction has them. Cursors and portals
@@ -75,7 +77,7 @@ type savepoint struct {
 func (t *txn) table(db *DB, r *catalog.Relation) *txnTable {
 	tt := t.tables[r.ID]
 	if tt == nil {
-		tt = &txnTable{rel: r, w: db.writer(r), over: &txnOverlay{Overlay: batch.NewOverlay()}, base: map[string][]byte{}}
+		tt = &txnTable{rel: r, w: db.writer(r), over: &txnOverlay{Overlay: batch.NewOverlay()}, base: map[string][]byte{}, settled: map[string]bool{}}
 		t.tables[r.ID] = tt
 	}
 	return tt
@@ -103,6 +105,9 @@ func (tt *txnTable) add(c *changeSet) error {
 		tt.put(k, nil, delVals[i], true)
 	}
 	for i, k := range c.insKeys {
+		if c.settles {
+			tt.settled[k] = true
+		}
 		tt.put(k, c.insVals[i], nil, false)
 	}
 	return nil
@@ -233,7 +238,7 @@ func (tt *txnTable) changes(db *DB, snap *storage.Snapshot) (*changeSet, error) 
 			return
 		}
 		switch {
-		case base == nil:
+		case base == nil && !tt.settled[keys[i]]:
 			conflict = uniqueViolation(tt.rel, tt.w.codec, keys[i], val)
 		case conflict == nil:
 			conflict = sqlerr.New(sqlerr.SerializationFailure, "could not serialize access due to concurrent update").

@@ -131,6 +131,8 @@ type changeSet struct {
 	// table has no user key and nobody needs to see the rows before they commit.
 	delKeys, insKeys []string
 	insVals          [][]byte
+	// settles: the statement says what becomes of a row that is there already.
+	settles bool
 }
 
 func (c *changeSet) empty() bool { return len(c.dels) == 0 && len(c.ins) == 0 }
