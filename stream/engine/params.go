@@ -55,7 +55,7 @@ func paramDefs() []param {
 			},
 		},
 		{
-			def: settingDef{name: "backfill_barrier_latency_target_ms", kind: intSetting, def: "20", min: 0, max: 60_000}, keep: true,
+			def: settingDef{name: "backfill_barrier_latency_target_ms", kind: intSetting, def: "50", min: 0, max: 60_000}, keep: true,
 			apply: func(_ context.Context, db *DB, v string) error {
 				db.jobs.SetLatencyTarget(time.Duration(atoi(v)) * time.Millisecond)
 				return nil
