@@ -105,6 +105,7 @@ type Relation struct {
 type PlanInput struct {
 	Settings    map[string]string
 	Stats       []TableStats
+	Unseen      []ID   // older relations that were being created then, which the planner did not see
 	Fingerprint string // of the plan as printed; a restart that plans otherwise must not touch its state
 }
 

@@ -268,7 +268,7 @@ func (db *DB) replan(rel *catalog.Relation) (*plan.Graph, error) {
 	return g, nil
 }
 
-// before is the catalog as the planner of rel saw it: without what came after.
+// before is the catalog as the planner of rel saw it: without what came after, or was not ready.
 func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot {
 	cat := db.Catalog()
 	var later []catalog.ID
@@ -276,6 +276,9 @@ func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot {
 		if r.ID > rel.ID && r.Kind != catalog.System {
 			later = append(later, r.ID)
 		}
+	}
+	if rel.Plan != nil {
+		later = append(later, rel.Plan.Unseen...)
 	}
 	return cat.With(nil, later)
 }
@@ -318,6 +321,7 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 		planned.State = append(planned.State, t.ID)
 	}
 	in.Fingerprint = fingerprint(g)
+	in.Unseen = unseen(db.Catalog())
 	for _, t := range st.seen {
 		in.Stats = append(in.Stats, *t)
 	}
@@ -332,6 +336,17 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 		return nil, cause(ctx, err)
 	}
 	return j, nil
+}
+
+// unseen are the relations that queries, and so the planner, do not see yet.
+func unseen(cat *catalog.Snapshot) []catalog.ID {
+	var out []catalog.ID
+	for _, r := range cat.Relations() {
+		if r.Building {
+			out = append(out, r.ID)
+		}
+	}
+	return out
 }
 
 // abandon takes down a job that was being created and leaves nothing of it. The caller holds ddl.

@@ -165,6 +165,8 @@ func (s *Session) extension(ctx context.Context, stmt parser.Statement) (*Result
 		return done("WAIT"), nil
 	case *parser.Kill:
 		return s.kill(x)
+	case *parser.Check:
+		return s.checkView(ctx, x)
 	}
 	return nil, sqlerr.Unsupported("%s", parser.Tag(&stmt))
 }
