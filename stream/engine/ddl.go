@@ -269,8 +269,9 @@ func (db *DB) replan(rel *catalog.Relation) (*plan.Graph, error) {
 }
 
 // before is the catalog as the planner of rel saw it: without what came after, or was not ready.
-func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot {
-	cat := db.Catalog()
+func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot { return before(db.Catalog(), rel) }
+
+func before(cat *catalog.Snapshot, rel *catalog.Relation) *catalog.Snapshot {
 	var later []catalog.ID
 	for _, r := range cat.Relations() {
 		if r.ID > rel.ID && r.Kind != catalog.System {
