@@ -105,7 +105,7 @@ type Relation struct {
 type PlanInput struct {
 	Settings    map[string]string
 	Stats       []TableStats
-	Unbuilt     []ID   // relations that were there and could not be read yet, such as indexes that would have been chosen
+	Unseen      []ID   // older relations that were being created then, which the planner did not see
 	Fingerprint string // of the plan as printed; a restart that plans otherwise must not touch its state
 }
 

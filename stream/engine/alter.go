@@ -2,11 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"streamdb/planner"
+	"streamdb/planner/plan"
 	"streamdb/sql/catalog"
 	"streamdb/sql/parser"
 	"streamdb/sql/parser/ast"
@@ -29,7 +31,12 @@ func (s *Session) rename(n *ast.RenameStmt) (*Result, error) {
 		return nil, sqlerr.Unsupported("ALTER %s … RENAME", objectWords(n.RenameType))
 	case n.RenameType == ast.ObjectType_OBJECT_COLUMN:
 		kind := objectKinds[n.RelationType]
-		return s.alterRelation(kind, name, n.MissingOk, func(r *catalog.Relation) error { return renameColumn(r, n.Subname, n.Newname) })
+		return s.alterRelation(kind, name, n.MissingOk, func(r *catalog.Relation) error {
+			if err := s.notRead(r); err != nil {
+				return err
+			}
+			return renameColumn(r, n.Subname, n.Newname)
+		})
 	case !ok:
 		return nil, sqlerr.Unsupported("ALTER %s … RENAME", objectWords(n.RenameType))
 	}
@@ -75,24 +82,12 @@ func (s *Session) alterRelation(kind parser.ObjectKind, name parser.Name, ifExis
 	db := s.db
 	db.ddl.Lock()
 	defer db.ddl.Unlock()
-	r, err := s.find(name)
+	r, err := s.alterable(kind, name)
 	if err != nil {
-		if ifExists {
+		if ifExists && sqlerr.Code(err) == sqlerr.UndefinedTable {
 			s.noticef("relation %q does not exist, skipping", name.Name)
 			return done(tag), nil
 		}
-		return nil, err
-	}
-	if want, ok := dropKinds[kind]; ok && r.Kind != want {
-		return nil, sqlerr.New(sqlerr.WrongObjectType, "%q is not %s", r.Name, article(kindName(want))).At(name.Pos)
-	}
-	switch {
-	case r.Kind == catalog.System:
-		return nil, sqlerr.New("42501", "permission denied: %q is a system catalog", r.Name).At(name.Pos)
-	case r.Building:
-		return nil, sqlerr.New("55006", "%s %q is being created", kindName(r.Kind), r.Name).At(name.Pos)
-	}
-	if err := s.notRead(r); err != nil {
 		return nil, err
 	}
 	n := *r
@@ -100,22 +95,80 @@ func (s *Session) alterRelation(kind parser.ObjectKind, name parser.Name, ifExis
 	if err := change(&n); err != nil {
 		return nil, err
 	}
-	if n.Kind == catalog.Table || n.Kind == catalog.Index {
-		n.Definition = definitionText(db.Catalog(), &n)
-	}
-	if n.Plan != nil && n.Failed == "" {
-		// Names are a part of what is compared at a restart.
-		if n.Plan, err = db.samePlan(r, &n); err != nil {
-			return nil, err
-		}
-	}
-	if err := db.change([]*catalog.Relation{&n}, nil, nil); err != nil {
-		return nil, err
-	}
-	return done(tag), nil
+	return done(tag), s.putNames(&n)
 }
 
-// notRead refuses to change the name of what the definitions of others name.
+// alterable resolves the name of a relation that is to be changed.
+func (s *Session) alterable(kind parser.ObjectKind, name parser.Name) (*catalog.Relation, error) {
+	r, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	switch want, ok := dropKinds[kind]; {
+	case r.Kind == catalog.System:
+		return nil, sqlerr.New("42501", "permission denied: %q is a system catalog", r.Name).At(name.Pos)
+	case ok && r.Kind != want:
+		return nil, sqlerr.New(sqlerr.WrongObjectType, "%q is not %s", r.Name, article(kindName(want))).At(name.Pos)
+	case r.Building:
+		return nil, sqlerr.New("55006", "%s %q is being created", kindName(r.Kind), r.Name).At(name.Pos)
+	}
+	return r, nil
+}
+
+// putNames changes names of relations, wherever they are said.
+func (s *Session) putNames(put ...*catalog.Relation) error {
+	db := s.db
+	for _, n := range slices.Clone(put) {
+		if old := db.Catalog().ByID(n.ID); old.Schema == n.Schema {
+			continue
+		}
+		for _, i := range db.Catalog().Indexes(n.ID) { // they are where their relation is
+			if other := db.Catalog().Any(n.Schema, i.Name); other != nil {
+				return sqlerr.New(sqlerr.DuplicateTable, "relation %q already exists in schema %q", i.Name, n.Schema)
+			}
+			c := *i
+			c.Schema = n.Schema
+			put = append(put, &c)
+		}
+	}
+	for _, n := range put {
+		if n.Kind == catalog.Table || n.Kind == catalog.Index {
+			n.Definition = definitionText(db.Catalog(), n)
+		}
+	}
+	all, err := db.rename(put)
+	if err != nil {
+		return err
+	}
+	return db.change(all, nil, nil)
+}
+
+// swap is ALTER … SWAP WITH: two relations take each other's name, and who reads them goes on reading the same one.
+func (s *Session) swap(x *parser.AlterSwap) (*Result, error) {
+	tag := "ALTER " + string(x.Kind)
+	if err := s.notInBlock(tag); err != nil {
+		return nil, err
+	}
+	db := s.db
+	db.ddl.Lock()
+	defer db.ddl.Unlock()
+	a, err := s.alterable(x.Kind, x.Name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.alterable(x.Kind, x.Other)
+	if err != nil {
+		return nil, err
+	}
+	if a.ID == b.ID {
+		return nil, sqlerr.New(sqlerr.InvalidParameter, "%s %q cannot be swapped with itself", kindName(a.Kind), a.Name).At(x.Other.Pos)
+	}
+	na, nb := *a, *b
+	na.Schema, na.Name, nb.Schema, nb.Name = b.Schema, b.Name, a.Schema, a.Name
+	return done(tag), s.putNames(&na, &nb)
+}
+
+// notRead refuses to change the names of columns that the definitions of others may name.
 func (s *Session) notRead(r *catalog.Relation) error {
 	var by []string
 	for _, d := range s.db.Catalog().Dependents(r.ID) {
@@ -179,9 +232,14 @@ func renameColumn(r *catalog.Relation, from, to string) error {
 	return nil
 }
 
-// samePlan plans a relation under its new name and checks that its state still fits.
-func (db *DB) samePlan(old, n *catalog.Relation) (*catalog.PlanInput, error) {
-	in := &recordedPlan{n.Plan}
+// samePlan plans a relation after a change of the names of put and checks that its state still fits.
+func (db *DB) samePlan(old, n *catalog.Relation, now, then *catalog.Snapshot, put []*catalog.Relation) (*catalog.PlanInput, error) {
+	out := *n.Plan
+	if order, ok := out.Settings["backfill_order"]; ok {
+		out.Settings = maps.Clone(out.Settings)
+		out.Settings["backfill_order"] = renamedOrder(order, now, put)
+	}
+	in := &recordedPlan{&out}
 	set := db.plannerSettings(in.get)
 	var err error
 	if set.BackfillOrder, err = planner.ParseBackfillOrder(in.Settings["backfill_order"]); err != nil {
@@ -191,18 +249,18 @@ func (db *DB) samePlan(old, n *catalog.Relation) (*catalog.PlanInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, _, err := db.planJob(n, db.before(old), set, in.stats(), jobExprCtx(in.get("timezone")))
+	g, _, err := db.planJob(n, before(then, n), set, in.stats(), jobExprCtx(in.get("timezone")))
 	if err != nil {
 		return nil, err
 	}
 	a, b := was.Tables(), g.Tables()
-	if len(a) != len(b) || len(was.Fragments) != len(g.Fragments) {
-		return nil, sqlerr.Unsupported("ALTER of %q, which is planned in another way under its new name", old.Name)
+	reads := func(a, b plan.Upstream) bool { return a.Rel == b.Rel && a.To == b.To }
+	if len(a) != len(b) || len(was.Fragments) != len(g.Fragments) || !slices.EqualFunc(was.Upstreams, g.Upstreams, reads) {
+		return nil, sqlerr.Unsupported("a change of names after which %q is planned in another way", old.Name)
 	}
 	for i := range b {
 		b[i].ID = a[i].ID
 	}
-	out := *n.Plan
 	out.Fingerprint = fingerprint(g)
 	return &out, nil
 }

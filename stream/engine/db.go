@@ -32,17 +32,18 @@ import (
 
 // Options of a database; the zero value of each field means what its comment says.
 type Options struct {
-	Dir         string        // ":memory:" or "": nothing is kept
-	Store       string        // storage engine; "": badger
-	MemoryLimit int64         // bytes for the store's and the operators' caches; 0: small defaults
-	CacheBytes  int64         // for the operators' caches; 0: half of MemoryLimit, or a small default
-	Reserve     int64         // bytes of free disk below which writes are refused; 0: by rule
-	Parallelism int           // actors of a fragment; 0: the cores, at least 2
-	Interval    time.Duration // between barriers while something is active; 0: 100 ms
-	ChunkSize   int           // rows of a chunk; 0: 1024
-	AcceptLoss  bool          // open although epochs are known to be missing
-	Version     string        // of the program
-	Logger      *slog.Logger  // nil: discard
+	Dir         string           // ":memory:" or "": nothing is kept
+	Store       string           // storage engine; "": badger
+	Disk        *storage.MemDisk // for tests: the memory engine's disk, which can fail; nil: by Dir
+	MemoryLimit int64            // bytes for the store's and the operators' caches; 0: small defaults
+	CacheBytes  int64            // for the operators' caches; 0: half of MemoryLimit, or a small default
+	Reserve     int64            // bytes of free disk below which writes are refused; 0: by rule
+	Parallelism int              // actors of a fragment; 0: the cores, at least 2
+	Interval    time.Duration    // between barriers while something is active; 0: 100 ms
+	ChunkSize   int              // rows of a chunk; 0: 1024
+	AcceptLoss  bool             // open although epochs are known to be missing
+	Version     string           // of the program
+	Logger      *slog.Logger     // nil: discard
 	Registerer  prometheus.Registerer
 	Clock       storage.Clock
 	Seed        uint64      // of all randomness; 0: a random one
@@ -114,7 +115,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Fatal == nil {
 		o.Fatal = func(err error) { panic(err) }
 	}
-	store, err := storage.Open(storage.Options{Dir: o.Dir, Engine: o.Store, MemoryLimit: o.MemoryLimit, Reserve: o.Reserve, AcceptLoss: o.AcceptLoss,
+	store, err := storage.Open(storage.Options{Dir: o.Dir, Engine: o.Store, Disk: o.Disk, MemoryLimit: o.MemoryLimit, Reserve: o.Reserve, AcceptLoss: o.AcceptLoss,
 		Logger: o.Logger, Registerer: o.Registerer, Clock: o.Clock})
 	if err != nil {
 		return nil, err

@@ -268,14 +268,18 @@ func (db *DB) replan(rel *catalog.Relation) (*plan.Graph, error) {
 	return g, nil
 }
 
-// before is the catalog as the planner of rel saw it: without what came after.
-func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot {
-	cat := db.Catalog()
+// before is the catalog as the planner of rel saw it: without what came after, or was not ready.
+func (db *DB) before(rel *catalog.Relation) *catalog.Snapshot { return before(db.Catalog(), rel) }
+
+func before(cat *catalog.Snapshot, rel *catalog.Relation) *catalog.Snapshot {
 	var later []catalog.ID
 	for _, r := range cat.Relations() {
-		if r.ID > rel.ID && r.Kind != catalog.System || rel.Plan != nil && slices.Contains(rel.Plan.Unbuilt, r.ID) {
+		if r.ID > rel.ID && r.Kind != catalog.System {
 			later = append(later, r.ID)
 		}
+	}
+	if rel.Plan != nil {
+		later = append(later, rel.Plan.Unseen...)
 	}
 	return cat.With(nil, later)
 }
@@ -291,11 +295,6 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 	}
 	rel.ID = db.newIDs(1)
 	in := &catalog.PlanInput{Settings: map[string]string{}}
-	for _, r := range db.Catalog().Relations() {
-		if r.Building {
-			in.Unbuilt = append(in.Unbuilt, r.ID)
-		}
-	}
 	for _, n := range jobSettings {
 		in.Settings[n] = s.set.get(n)
 	}
@@ -323,6 +322,7 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 		planned.State = append(planned.State, t.ID)
 	}
 	in.Fingerprint = fingerprint(g)
+	in.Unseen = unseen(db.Catalog())
 	for _, t := range st.seen {
 		in.Stats = append(in.Stats, *t)
 	}
@@ -337,6 +337,17 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 		return nil, cause(ctx, err)
 	}
 	return j, nil
+}
+
+// unseen are the relations that queries, and so the planner, do not see yet.
+func unseen(cat *catalog.Snapshot) []catalog.ID {
+	var out []catalog.ID
+	for _, r := range cat.Relations() {
+		if r.Building {
+			out = append(out, r.ID)
+		}
+	}
+	return out
 }
 
 // abandon takes down a job that was being created and leaves nothing of it. The caller holds ddl.

@@ -368,9 +368,11 @@ func (s *Session) exprCtx(params []types.Datum) *expr.Ctx {
 	return &expr.Ctx{Style: s.Style(), Params: params, Now: s.tx.base.now, Sys: &system{s}, Seed: s.db.seed}
 }
 
-// snapshot pins the newest committed epoch, no older than the session's own last write.
+// snapshot pins the newest committed epoch, no older than the session's own last
+// write. With implicit_flush off it may be older, but not for a transaction block:
+// what that finds missing it would at COMMIT take for the write of somebody else.
 func (s *Session) snapshot(ctx context.Context) (*storage.Snapshot, error) {
-	if s.last > s.db.store.Committed() && s.set.on("implicit_flush") {
+	if s.last > s.db.store.Committed() && (s.set.on("implicit_flush") || s.tx.explicit()) {
 		if err := s.db.coord.Wait(ctx, s.last); err != nil {
 			return nil, err
 		}

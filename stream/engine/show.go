@@ -465,6 +465,12 @@ func (s *Session) utilityColumns(stmt parser.Statement) ([]ResultColumn, error) 
 		return textCols("QUERY PLAN"), nil
 	case *parser.CancelJobs:
 		return []ResultColumn{{Name: "Id", Type: types.Int4}}, nil
+	case *parser.Check:
+		v, err := s.checkedView(x)
+		if err != nil {
+			return nil, err
+		}
+		return checkColumns(v), nil
 	}
 	if stmt.Node == nil {
 		return nil, nil

@@ -145,6 +145,8 @@ func (s *Session) extension(ctx context.Context, stmt parser.Statement) (*Result
 		return s.pauseBackfill(ctx, x)
 	case *parser.AlterObject:
 		return s.alterObject(x)
+	case *parser.AlterSwap:
+		return s.swap(x)
 	case *parser.Recover:
 		return nil, sqlerr.Unsupported("RECOVER: a job that has stopped is not started again").At(x.Pos).
 			WithHint("Drop the relation and create it again; SELECT * FROM rw_catalog.rw_job_errors shows all that have stopped.")
@@ -165,6 +167,8 @@ func (s *Session) extension(ctx context.Context, stmt parser.Statement) (*Result
 		return done("WAIT"), nil
 	case *parser.Kill:
 		return s.kill(x)
+	case *parser.Check:
+		return s.checkView(ctx, x)
 	}
 	return nil, sqlerr.Unsupported("%s", parser.Tag(&stmt))
 }
