@@ -38,11 +38,6 @@ type blockState struct {
 // at reports whether the block is live at e.
 func (b *block) at(e Epoch) bool { return b.added <= e && (b.removed == 0 || b.removed > e) }
 
-// has reports whether key lies in the block's range.
-func (b *block) has(key []byte) bool {
-	return bytes.Compare(b.first, key) <= 0 && bytes.Compare(key, b.last) <= 0
-}
-
 func (b *block) dataKey(object []byte) []byte {
 	return append(append([]byte{tagBlocks}, object...), b.last...)
 }
