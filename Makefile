@@ -45,7 +45,7 @@ equality: deps ## the random equality test for longer: SEED=n STEPS=n
 	go test ./e2e -run TestEquality -v -timeout 0 $(if $(SEED),-seed $(SEED)) -steps $(or $(STEPS),2000)
 
 diff: deps ## random queries and calls of functions against PostgreSQL for longer: SEED=n CASES=n
-	go test ./e2e -run 'TestDiff$$|TestDiffFunctions' -v -count=1 -timeout 0 $(if $(SEED),-seed $(SEED)) -cases $(or $(CASES),3000)
+	go test ./e2e -run 'TestDiff$$|TestDiffFunctions' -functions -v -count=1 -timeout 0 $(if $(SEED),-seed $(SEED)) -cases $(or $(CASES),3000)
 
 backfill: deps ## random scripts of backfills for longer: SEED=n SEEDS=n
 	go test ./e2e -run 'TestBackfillRandom' -v -count=1 -timeout 0 $(if $(SEED),-seed $(SEED)) -seeds $(or $(SEEDS),5000)

@@ -22,7 +22,7 @@ import (
 	"streamdb/stream/engine"
 )
 
-var seeds = flag.Int("seeds", 60, "seeds of TestBackfillRandom")
+var seeds = flag.Int("seeds", 20, "seeds of TestBackfillRandom")
 
 // TestBackfillRandom plays random scripts against an engine in this process: tables
 // under continuous change while views and indexes over them are created, paused,

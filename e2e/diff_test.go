@@ -24,7 +24,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-var diffCases = flag.Int("cases", 100, "cases of TestDiff; a hundredth of it is the calls TestDiffFunctions makes of each function")
+var functions = flag.Bool("functions", false, "TestDiffFunctions: compare every function of PostgreSQL's with ours")
+
+var diffCases = flag.Int("cases", 20, "cases of TestDiff; a hundredth of it is the calls TestDiffFunctions makes of each function")
 
 // TestDiff compares random queries over random tables with PostgreSQL: as a SELECT, as
 // a view made before the rows and as a view made after them, at parallelism 1 and 4,
