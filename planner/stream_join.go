@@ -20,6 +20,11 @@ func (b *builder) join(n *plan.Join, want []int) (plan.Stream, error) {
 	if n.Lateral {
 		return nil, sqlerr.Unsupported("LATERAL join in a streaming query")
 	}
+	if n.On != nil {
+		if err := checkView(n.On); err != nil {
+			return nil, err
+		}
+	}
 	wl := len(n.Left.Schema())
 	l, lNote, err := b.ask(n.Left, n.LeftKeys, b.joinState(n.Left, n.LeftKeys, n.Right, n.RightKeys))
 	if err != nil {
