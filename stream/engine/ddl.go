@@ -110,8 +110,13 @@ type jobPlan struct {
 
 // recordedStats are statistics as they were when a plan was made.
 type recordedStats struct {
-	live planner.Stats // nil: only what is recorded
+	live *DB // nil: only what is recorded
 	seen map[catalog.ID]*catalog.TableStats
+}
+
+// liveStats looks at the relations as they are, once each.
+func (db *DB) liveStats() *recordedStats {
+	return &recordedStats{live: db, seen: map[catalog.ID]*catalog.TableStats{}}
 }
 
 func (r *recordedStats) of(id catalog.ID) *catalog.TableStats {
@@ -136,11 +141,10 @@ func (r *recordedStats) Distinct(id catalog.ID, cols []int) (int64, bool) {
 			return d.Values, true
 		}
 	}
-	live, ok := r.live.(planner.DistinctStats)
-	if !ok {
+	if r.live == nil {
 		return 0, false
 	}
-	n, ok := live.Distinct(id, cols)
+	n, ok := r.live.sampleDistinct(id, cols)
 	if ok {
 		t.Distinct = append(t.Distinct, catalog.ColumnStats{Cols: slices.Clone(cols), Values: n})
 	}
@@ -307,7 +311,7 @@ func (s *Session) startJob(ctx context.Context, rel *catalog.Relation, order *pa
 		}
 		in.Settings["backfill_order"] = text
 	}
-	st := &recordedStats{live: db, seen: map[catalog.ID]*catalog.TableStats{}}
+	st := db.liveStats()
 	g, planned, err := db.planJob(rel, db.Catalog(), set, st, jobExprCtx(s.set.get("timezone")))
 	if err != nil {
 		return nil, err

@@ -18,9 +18,10 @@ const (
 	sampleWhole = 16_000
 )
 
-// Distinct implements planner.DistinctStats: an estimate from a sample, some
-// milliseconds' work whatever the relation's size.
-func (db *DB) Distinct(id catalog.ID, cols []int) (int64, bool) {
+// sampleDistinct guesses how many different values some columns have together, some
+// twenty milliseconds' work whatever the relation's size: for plans of jobs, which are made
+// once (see recordedStats), not for those of queries.
+func (db *DB) sampleDistinct(id catalog.ID, cols []int) (int64, bool) {
 	rel := db.Catalog().ByID(id)
 	total := db.Rows(id)
 	if rel == nil || total == 0 || !rel.HasRows() {

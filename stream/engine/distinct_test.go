@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 	"testing"
+
+	"streamdb/planner"
 )
 
 // Samples tell a column of few values from one of as many as there are rows, also
@@ -23,9 +25,12 @@ func TestDistinct(t *testing.T) {
 		{"t", []int{1, 2}, 30000, 60000}, {"small", []int{0}, 13, 13},
 	} {
 		rel := db.Catalog().Any("public", c.table)
-		if n, ok := db.Distinct(rel.ID, c.cols); !ok || n < c.from || n > c.to {
+		if n, ok := db.sampleDistinct(rel.ID, c.cols); !ok || n < c.from || n > c.to {
 			t.Errorf("%s %v: %d different values (%v), want %d to %d", c.table, c.cols, n, ok, c.from, c.to)
 		}
+	}
+	if _, ok := any(db).(planner.DistinctStats); ok {
+		t.Error("plans of queries take samples")
 	}
 	// What was estimated is kept with the plan, and a restart needs no sample.
 	must(t, s, `CREATE MATERIALIZED VIEW m AS SELECT own, count(*) AS n FROM t GROUP BY own; CREATE MATERIALIZED VIEW f AS SELECT few, count(*) AS n FROM t GROUP BY few`)

@@ -139,7 +139,7 @@ func (s *Session) explain(ctx context.Context, x *parser.Explain) (*Result, erro
 		}
 	}
 	rel.SearchPath, rel.Owner, rel.Vnodes = s.searchPath(), s.user, int(s.set.int("streaming_max_parallelism"))
-	r, err := s.explainJob(rel, s.db.Catalog(), set, s.db, s.set.get("timezone"), m)
+	r, err := s.explainJob(rel, s.db.Catalog(), set, s.db.liveStats(), s.set.get("timezone"), m)
 	if err != nil {
 		_, offset := parser.DefiningQuery(&stmt)
 		return nil, shift(err, offset)
