@@ -52,7 +52,6 @@ type Mutation struct {
 	Add           map[ActorID][]*Dispatcher // these actors send to new receivers, beginning with this very barrier
 	Remove        map[*Dispatcher]bool      // these get this barrier as their last message
 	Switch        map[*Inbox]Switch         // these inboxes have other senders from here on
-	Throttle      map[catalog.ID]int64      // new backfill rate limit of all scans and locality providers of a job
 	StartBackfill map[FragmentKey]bool      // these locality providers and waiting scans may deliver now
 	Pause, Resume bool                      // all backfills of the database
 }

@@ -256,7 +256,7 @@ func (db *DB) restore(ctx context.Context) error {
 	}
 	db.cat.Store(catalog.NewSnapshot(schemas, append(rels, user...)))
 
-	var run []job.Restored
+	var run []job.Spec
 	var resume []*catalog.Relation
 	var drop, rows []catalog.ID
 	failed := map[catalog.ID]*catalog.Relation{}

@@ -538,9 +538,6 @@ func (x *backfill) mutate(b *stream.Barrier) {
 	if mu.Resume {
 		x.paused = false
 	}
-	if rate, ok := mu.Throttle[x.env.Job]; ok && x.env.Limiter != nil {
-		x.env.Limiter.Set(rate)
-	}
 	if x.waiting && mu.StartBackfill[x.key] {
 		x.waiting = false
 		x.begin()

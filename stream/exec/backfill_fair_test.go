@@ -139,9 +139,9 @@ func TestBackfillProgressExact(t *testing.T) {
 		b.tick(startBackfill())
 		for i := range 12 {
 			b.change(10)
-			b.tick(throttle(stream.Unlimited))
+			b.throttle(stream.Unlimited)
 			b.change(10)
-			b.tick(throttle(stream.Paused)) // it does not run ahead of the barrier now
+			b.throttle(stream.Paused) // it does not run ahead of the barrier now
 			if n, want := b.prog.Done.Load(), b.delivered(); n != want {
 				t.Fatalf("buffer=%v: %d rows done, %d came", buffer, n, want)
 			}
@@ -152,7 +152,7 @@ func TestBackfillProgressExact(t *testing.T) {
 			}
 		}
 		b.pace.SetLimit(0)
-		b.tick(throttle(stream.Unlimited))
+		b.throttle(stream.Unlimited)
 		b.drain()
 		if done, total := b.prog.Done.Load(), b.prog.Total.Load(); done != total || done != int64(len(b.w.rows)) {
 			t.Fatalf("buffer=%v: %d of %d rows at the end, %d there are", buffer, done, total, len(b.w.rows))
@@ -160,7 +160,7 @@ func TestBackfillProgressExact(t *testing.T) {
 	}
 }
 
-// A limit that is changed counts from the barrier that brings it (A4.8).
+// A limit that is changed as a barrier is sent is kept from that barrier on (A4.8).
 func TestBackfillThrottleAtBarrier(t *testing.T) {
 	for _, buffer := range []bool{false, true} {
 		b := newBench(t, 15, func(b *bench) { b.buffer = buffer; b.size = 8; b.pace = &stream.Pace{} })
@@ -168,7 +168,7 @@ func TestBackfillThrottleAtBarrier(t *testing.T) {
 		b.begin(300)
 		b.tick(startBackfill())
 		b.tick(nil)
-		b.tick(&stream.Mutation{Throttle: map[catalog.ID]int64{backfillKey.Job: 0}})
+		b.throttle(stream.Paused)
 		at := b.delivered()
 		for range 5 {
 			b.touch(3)
@@ -177,7 +177,7 @@ func TestBackfillThrottleAtBarrier(t *testing.T) {
 		if n := b.delivered(); n != at || at == 0 {
 			t.Fatalf("buffer=%v: %d rows before rate 0 and %d after", buffer, at, n)
 		}
-		b.tick(throttle(stream.Unlimited))
+		b.throttle(stream.Unlimited)
 		b.pace.SetLimit(0)
 		b.drain()
 		b.got.check(t, b.want(), "rows")

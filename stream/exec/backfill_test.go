@@ -245,8 +245,10 @@ func startBackfill() *stream.Mutation {
 	return &stream.Mutation{StartBackfill: map[stream.FragmentKey]bool{backfillKey: true}}
 }
 
-func throttle(rate int64) *stream.Mutation {
-	return &stream.Mutation{Throttle: map[catalog.ID]int64{backfillKey.Job: rate}}
+// throttle changes the limit as a barrier is sent.
+func (b *bench) throttle(rate int64) {
+	b.limit.Set(rate)
+	b.tick(nil)
 }
 
 func (b *bench) fill(n int) {
@@ -301,11 +303,12 @@ func TestBackfillRandom(t *testing.T) {
 					var mu *stream.Mutation
 					switch k := b.rnd.IntN(20); {
 					case step == 60:
-						mu = &stream.Mutation{Resume: true, Throttle: map[catalog.ID]int64{7: 2000}, StartBackfill: map[stream.FragmentKey]bool{backfillKey: true}}
+						b.limit.Set(2000)
+						mu = &stream.Mutation{Resume: true, StartBackfill: map[stream.FragmentKey]bool{backfillKey: true}}
 						b.waiting = false
 					case quiet:
 					case k == 0:
-						mu = throttle([]int64{stream.Unlimited, 20, 100, 0}[b.rnd.IntN(4)])
+						b.limit.Set([]int64{stream.Unlimited, 20, 100, 0}[b.rnd.IntN(4)])
 					case k == 1:
 						mu = &stream.Mutation{Pause: true}
 					case k == 2:
@@ -366,13 +369,14 @@ func TestBackfillEndAtForcedRead(t *testing.T) {
 		b := newBench(t, 1, func(b *bench) { b.limit.Set(stream.Paused) })
 		b.fill(rows)
 		b.startFills()
-		b.tick(throttle(stream.Paused))
+		b.throttle(stream.Paused)
 		b.change(30)
-		b.tick(throttle(stream.Unlimited))
+		b.throttle(stream.Unlimited)
 		// From here on everything is read by the barrier or before it; either way nothing is lost.
 		b.change(30)
 		b.tick(nil)
 		b.change(30)
+		b.tick(nil)
 		b.drain()
 		b.got.check(t, b.want(), "%d rows", rows)
 	}
@@ -472,7 +476,7 @@ func TestBackfillTombstones(t *testing.T) {
 	b.tick(nil)
 	b.startFills()
 	b.tick(nil)
-	b.tick(throttle(stream.Unlimited))
+	b.throttle(stream.Unlimited)
 	b.tick(nil)
 	b.crashed()
 	b.drain()
@@ -527,7 +531,7 @@ func TestBackfillProgress(t *testing.T) {
 		if again := b.prog.Done.Load(); again < kept || again > kept+20 {
 			t.Fatalf("buffer=%v: %d rows committed before the kill, %d done after", buffer, kept, again)
 		}
-		b.tick(throttle(stream.Unlimited))
+		b.throttle(stream.Unlimited)
 		b.drain()
 		if n := b.prog.Done.Load(); n != total {
 			t.Fatalf("buffer=%v: %d of %d rows at the end", buffer, n, total)
@@ -554,10 +558,10 @@ func TestBackfillPause(t *testing.T) {
 			}
 		}
 		still("paused")
-		b.tick(throttle(0))
+		b.throttle(0)
 		b.tick(&stream.Mutation{Resume: true})
 		still("at rate 0")
-		b.tick(throttle(stream.Unlimited))
+		b.throttle(stream.Unlimited)
 		b.drain()
 		b.got.check(t, b.want(), "rows")
 	}

@@ -38,7 +38,7 @@ type database struct {
 	jobs     *job.Manager
 	cat      *catalog.Snapshot
 	next     catalog.ID
-	restored []job.Restored
+	restored []job.Spec
 	queries  map[string]string
 	settings planner.Settings
 	chunk    int
@@ -112,11 +112,12 @@ func (db *database) create(rel *catalog.Relation, g *plan.Graph, n int) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	j, err := db.jobs.Create(ctx, rel, g, n, nil)
+	spec := job.Spec{Rel: rel, Graph: g, Parallelism: n}
+	j, err := db.jobs.Start(ctx, spec, nil)
 	if err != nil {
 		db.t.Fatalf("create %s: %v", rel.Name, err)
 	}
-	db.restored = append(db.restored, job.Restored{Rel: rel, Graph: g, Parallelism: n})
+	db.restored = append(db.restored, spec)
 	db.cat = db.cat.With([]*catalog.Relation{rel}, nil)
 	if db.rnd.IntN(2) == 0 {
 		db.built(j)

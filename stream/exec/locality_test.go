@@ -103,7 +103,8 @@ func TestLocalityProviderInconsistent(t *testing.T) {
 				b.barrier(nil)
 			}
 			b.epoch++
-			x.in.Send(x.ports[0], stream.Message{Barrier: &stream.Barrier{Epoch: b.epoch, Mutation: throttle(stream.Unlimited)}})
+			b.limit.Set(stream.Unlimited)
+			x.in.Send(x.ports[0], stream.Message{Barrier: &stream.Barrier{Epoch: b.epoch}})
 			err := <-x.ended
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "state table") {
 				t.Fatalf("error %v", err)

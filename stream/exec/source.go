@@ -59,7 +59,6 @@ func (x *source) Run(ctx context.Context, emit stream.Emit) (err error) {
 	if err != nil {
 		return err
 	}
-	x.mutate(first.Barrier)
 	if err := emit(first); err != nil {
 		return err
 	}
@@ -80,7 +79,6 @@ func (x *source) Run(ctx context.Context, emit stream.Emit) (err error) {
 			if err := x.commit(m.Barrier.Epoch); err != nil {
 				return err
 			}
-			x.mutate(m.Barrier)
 			err = emit(m)
 		default:
 			err = emit(m)
@@ -190,14 +188,4 @@ func (x *source) commit(e storage.Epoch) error {
 	clear(x.splits)
 	x.order = x.order[:0]
 	return x.offsets.Commit(e)
-}
-
-func (x *source) mutate(b *stream.Barrier) {
-	mu := b.Mutation
-	if mu == nil {
-		return
-	}
-	if rate, ok := mu.Throttle[x.env.Job]; ok && x.env.Limiter != nil {
-		x.env.Limiter.Set(rate)
-	}
 }

@@ -423,7 +423,6 @@ func merge(a, b *stream.Mutation) *stream.Mutation {
 	out := &stream.Mutation{Pause: a.Pause && !b.Resume || b.Pause, Resume: a.Resume && !b.Pause || b.Resume}
 	out.Stop = union(a.Stop, b.Stop)
 	out.Remove = union(a.Remove, b.Remove)
-	out.Throttle = union(a.Throttle, b.Throttle)
 	out.StartBackfill = union(a.StartBackfill, b.StartBackfill)
 	out.Switch = union(a.Switch, b.Switch)
 	out.Add = map[stream.ActorID][]*stream.Dispatcher{}

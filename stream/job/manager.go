@@ -181,14 +181,6 @@ type Spec struct {
 	Building int
 }
 
-// A Restored job is one that the catalog says must run.
-type Restored = Spec
-
-// Create is Start for a job that is built with the parallelism that it then has.
-func (m *Manager) Create(ctx context.Context, rel *catalog.Relation, g *plan.Graph, parallelism int, stage func(storage.Epoch)) (*Job, error) {
-	return m.Start(ctx, Spec{Rel: rel, Graph: g, Parallelism: parallelism}, stage)
-}
-
 // Start starts a job and connects it to the jobs it reads; stage is called with
 // the epoch of its first barrier, to commit its catalog entry with. Start returns
 // when that epoch is committed; the backfill goes on (see Job.Built).
@@ -293,7 +285,7 @@ func (j *Job) first() Start {
 // Restore starts the given jobs, upstream ones first, all with one barrier. A job
 // that cannot be built does not run, and neither do those that read it. stage, with
 // why those did not start, adds to that barrier's epoch.
-func (m *Manager) Restore(ctx context.Context, all []Restored, stage func(e storage.Epoch, failed map[catalog.ID]error)) error {
+func (m *Manager) Restore(ctx context.Context, all []Spec, stage func(e storage.Epoch, failed map[catalog.ID]error)) error {
 	if err := m.take(ctx, m.turn); err != nil {
 		return err
 	}
@@ -305,7 +297,7 @@ func (m *Manager) Restore(ctx context.Context, all []Restored, stage func(e stor
 	return m.coord.Wait(ctx, e)
 }
 
-func (m *Manager) restore(ctx context.Context, all []Restored, stage func(e storage.Epoch, failed map[catalog.ID]error)) (storage.Epoch, error) {
+func (m *Manager) restore(ctx context.Context, all []Spec, stage func(e storage.Epoch, failed map[catalog.ID]error)) (storage.Epoch, error) {
 	m.mu.Lock()
 	failed := map[catalog.ID]error{}
 	cmd := Command{Stage: func(e storage.Epoch) { stage(e, failed) }}

@@ -75,7 +75,7 @@ func (r *rig) table(name string, parallelism int) {
 		Columns: []catalog.Column{{Name: "k", Type: types.Int8}, {Name: "v", Type: types.Int8}}, Key: []catalog.KeyColumn{{Col: 0}}, Dist: []int{0}}
 	g, err := planner.PlanTable(rel)
 	if err == nil {
-		_, err = r.m.Create(r.t.Context(), rel, g, parallelism, nil)
+		_, err = r.m.Start(r.t.Context(), Spec{Rel: rel, Graph: g, Parallelism: parallelism}, nil)
 	}
 	if err != nil {
 		r.t.Fatal(err)
