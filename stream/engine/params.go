@@ -30,56 +30,54 @@ type param struct {
 }
 
 // paramDefs are the system parameters that can be changed while the server runs, by name.
-func paramDefs() []param {
-	return []param{
-		{
-			def:   settingDef{name: paramPaused, kind: boolSetting, def: "off"},
-			apply: func(ctx context.Context, db *DB, v string) error { return db.jobs.Pause(ctx, v == "on") },
-			now:   func(db *DB) string { return onOff(db.jobs.Paused()) },
+var paramDefs = []param{
+	{
+		def:   settingDef{name: paramPaused, kind: boolSetting, def: "off"},
+		apply: func(ctx context.Context, db *DB, v string) error { return db.jobs.Pause(ctx, v == "on") },
+		now:   func(db *DB) string { return onOff(db.jobs.Paused()) },
+	},
+	{
+		def: settingDef{name: "barrier_interval_ms", kind: intSetting, def: "", min: 1, max: 60_000}, keep: true,
+		apply: func(_ context.Context, db *DB, v string) error {
+			d := db.o.Interval
+			if v != "" {
+				d = time.Duration(atoi(v)) * time.Millisecond
+			}
+			db.coord.SetInterval(d)
+			return nil
 		},
-		{
-			def: settingDef{name: "barrier_interval_ms", kind: intSetting, def: "", min: 1, max: 60_000}, keep: true,
-			apply: func(_ context.Context, db *DB, v string) error {
-				d := db.o.Interval
-				if v != "" {
-					d = time.Duration(atoi(v)) * time.Millisecond
-				}
-				db.coord.SetInterval(d)
-				return nil
-			},
-			now: func(db *DB) string {
-				if v := db.params["barrier_interval_ms"]; v != "" {
-					return v
-				}
-				return strconv.FormatInt(db.o.Interval.Milliseconds(), 10)
-			},
+		now: func(db *DB) string {
+			if v := db.params["barrier_interval_ms"]; v != "" {
+				return v
+			}
+			return strconv.FormatInt(db.o.Interval.Milliseconds(), 10)
 		},
-		{
-			def: settingDef{name: "backfill_barrier_latency_target_ms", kind: intSetting, def: "50", min: 0, max: 60_000}, keep: true,
-			apply: func(_ context.Context, db *DB, v string) error {
-				db.jobs.SetLatencyTarget(time.Duration(atoi(v)) * time.Millisecond)
-				return nil
-			},
+	},
+	{
+		def: settingDef{name: "backfill_barrier_latency_target_ms", kind: intSetting, def: "50", min: 0, max: 60_000}, keep: true,
+		apply: func(_ context.Context, db *DB, v string) error {
+			db.jobs.SetLatencyTarget(time.Duration(atoi(v)) * time.Millisecond)
+			return nil
 		},
-		{
-			def: settingDef{name: "stall_report_secs", kind: intSetting, def: "10", min: 0, max: 86_400}, keep: true,
-			apply: func(_ context.Context, db *DB, v string) error {
-				db.jobs.SetStallReport(time.Duration(atoi(v)) * time.Second)
-				return nil
-			},
+	},
+	{
+		def: settingDef{name: "stall_report_secs", kind: intSetting, def: "10", min: 0, max: 86_400}, keep: true,
+		apply: func(_ context.Context, db *DB, v string) error {
+			db.jobs.SetStallReport(time.Duration(atoi(v)) * time.Second)
+			return nil
 		},
-		{
-			def: settingDef{name: "enable_locality_sort_buffer", kind: boolSetting, def: "on"}, keep: true,
-			apply: func(_ context.Context, db *DB, v string) error { db.tuning.SortBuffer.Store(v == "on"); return nil },
-			now:   func(db *DB) string { return onOff(db.tuning.SortBuffer.Load()) },
-		},
-		{
-			def: settingDef{name: "locality_sort_buffer_activate_threshold", kind: intSetting, def: strconv.Itoa(stream.DefaultSortThreshold), min: 1, max: 1 << 40}, keep: true,
-			apply: func(_ context.Context, db *DB, v string) error { db.tuning.SortThreshold.Store(atoi(v)); return nil },
-			now:   func(db *DB) string { return strconv.FormatInt(db.tuning.SortThreshold.Load(), 10) },
-		},
-		{def: settingDef{name: paramPauseNext, kind: boolSetting, def: "off"}, keep: true},
-	}
+	},
+	{
+		def: settingDef{name: "enable_locality_sort_buffer", kind: boolSetting, def: "on"}, keep: true,
+		apply: func(_ context.Context, db *DB, v string) error { db.tuning.SortBuffer.Store(v == "on"); return nil },
+		now:   func(db *DB) string { return onOff(db.tuning.SortBuffer.Load()) },
+	},
+	{
+		def: settingDef{name: "locality_sort_buffer_activate_threshold", kind: intSetting, def: strconv.Itoa(stream.DefaultSortThreshold), min: 1, max: 1 << 40}, keep: true,
+		apply: func(_ context.Context, db *DB, v string) error { db.tuning.SortThreshold.Store(atoi(v)); return nil },
+		now:   func(db *DB) string { return strconv.FormatInt(db.tuning.SortThreshold.Load(), 10) },
+	},
+	{def: settingDef{name: paramPauseNext, kind: boolSetting, def: "off"}, keep: true},
 }
 
 func atoi(v string) int64 {
@@ -89,12 +87,11 @@ func atoi(v string) int64 {
 
 // findParam finds a system parameter; nil: there is none of that name.
 func findParam(name string) *param {
-	list := paramDefs()
-	i := slices.IndexFunc(list, func(p param) bool { return p.def.name == strings.ToLower(name) })
+	i := slices.IndexFunc(paramDefs, func(p param) bool { return p.def.name == strings.ToLower(name) })
 	if i < 0 {
 		return nil
 	}
-	return &list[i]
+	return &paramDefs[i]
 }
 
 // value is the parameter's value. The caller holds ddl where now is nil.
@@ -110,7 +107,7 @@ func (p *param) value(db *DB) string {
 
 // restoreParams puts what was kept, and else the defaults, in force.
 func (db *DB) restoreParams(ctx context.Context) error {
-	for _, p := range paramDefs() {
+	for _, p := range paramDefs {
 		if p.apply == nil || !p.keep {
 			continue
 		}
@@ -134,7 +131,7 @@ func (s *Session) alterSystem(ctx context.Context, n *ast.VariableSetStmt) (*Res
 	p := findParam(n.Name)
 	if p == nil {
 		var names []string
-		for _, p := range paramDefs() {
+		for _, p := range paramDefs {
 			names = append(names, p.def.name)
 		}
 		return nil, sqlerr.New(sqlerr.UndefinedObject, "unrecognized system parameter %q", n.Name).
@@ -189,7 +186,7 @@ func parameterRows(s *Session, _ *parser.Show) ([][]string, error) {
 		{"data_directory", db.o.Dir, "false"},
 		{"parallelism", strconv.Itoa(db.o.Parallelism), "false"},
 	}
-	for _, p := range paramDefs() {
+	for _, p := range paramDefs {
 		v := p.value(db)
 		if p.def.kind == boolSetting {
 			v = strconv.FormatBool(v == "on")

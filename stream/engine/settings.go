@@ -375,8 +375,7 @@ func (s *settings) get(name string) string {
 func (s *settings) on(name string) bool { return s.get(name) == "on" }
 
 func (s *settings) int(name string) int64 {
-	n, _ := strconv.ParseInt(s.get(name), 10, 64)
-	return n
+	return atoi(s.get(name))
 }
 
 func (s *settings) duration(name string) time.Duration {

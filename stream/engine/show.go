@@ -185,19 +185,8 @@ func jobRows(s *Session, _ *parser.Show) ([][]string, error) {
 		if r.Left >= 0 {
 			left = shortDuration(r.Left)
 		}
-		phase, bytes := "", int64(0)
-		for _, pf := range j.Graph.Fragments {
-			for _, t := range pf.Tables {
-				bytes += s.db.Bytes(t.ID)
-			}
-		}
-		for _, f := range r.Fragments {
-			if p := f.Phase.String(); phase == "" || p != "done" {
-				phase = p
-			}
-		}
 		out = append(out, []string{fmt.Sprint(rel.ID), syscat.Mask(rel, createText(rel)), kind, fmt.Sprintf("%.2f%% (%d/%d)", min(percent(r.Done, r.Total), 99.99), r.Done, r.Total),
-			fmt.Sprint(r.Done), fmt.Sprint(r.Total), fmt.Sprint(int64(r.RowsPerSec)), left, phase, fmt.Sprint(bytes), r.WaitsFor})
+			fmt.Sprint(r.Done), fmt.Sprint(r.Total), fmt.Sprint(int64(r.RowsPerSec)), left, r.Phase(), fmt.Sprint(r.StateBytes), r.WaitsFor})
 	}
 	return out, nil
 }

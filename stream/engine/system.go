@@ -112,7 +112,7 @@ func (y *system) Jobs() []syscat.JobInfo {
 		seen[rel.ID] = true
 		r := db.jobs.Report(j)
 		info := syscat.JobInfo{ID: rel.ID, Name: rel.Name, Statement: createText(rel), Background: rel.Background, Building: rel.Building, Started: pgMicros(r.Started),
-			Done: r.Done, Total: r.Total, RowsPerSec: r.RowsPerSec, SecondsLeft: -1, RateLimit: r.Rate, WaitsFor: r.WaitsFor, Finished: r.Finished, Err: rel.Failed}
+			Done: r.Done, Total: r.Total, RowsPerSec: r.RowsPerSec, SecondsLeft: -1, RateLimit: r.Rate, WaitsFor: r.WaitsFor, Phase: r.Phase(), StateBytes: r.StateBytes, Finished: r.Finished, Err: rel.Failed}
 		if r.Left >= 0 {
 			info.SecondsLeft = r.Left.Seconds()
 		}
@@ -125,12 +125,10 @@ func (y *system) Jobs() []syscat.JobInfo {
 			if pf.Single {
 				f.Parallelism = 1
 			}
-			for _, t := range pf.Tables {
-				f.StateBytes += db.Bytes(t.ID)
-			}
 			f.Kinds = nodeKinds(pf.Root, nil)
 			for _, t := range pf.Tables {
 				f.StateTables = append(f.StateTables, t.ID)
+				f.StateBytes += db.Bytes(t.ID)
 			}
 			if i, ok := progress[pf.ID]; ok {
 				p := r.Fragments[i]

@@ -43,8 +43,6 @@ type Options struct {
 	Seed    uint64
 	Drivers []connector.Driver // of sources
 	Tuning  *stream.Tuning     // of all executors; nil: the defaults
-	// StartPaused: all backfills wait until Pause(ctx, false).
-	StartPaused bool
 	// SpillDir is where operators spill to unnamed files, on the store's disk; "": the system's.
 	SpillDir string
 }
@@ -102,7 +100,6 @@ func NewManager(o Options) *Manager {
 		exprCtx: o.ExprCtx, failed: o.Failed, seed: o.Seed, drivers: o.Drivers, jobs: map[catalog.ID]*Job{},
 		tuning: o.Tuning, spillDir: o.SpillDir, turn: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
-	m.paused.Store(o.StartPaused)
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
 	m.pace = m.coord.governor.pace
 	m.coord.mu.Lock()

@@ -23,7 +23,6 @@ type FragmentReport struct {
 	Rate        int64 // the limit in force, in rows per second; -1: none
 	RowsPerSec  float64
 	Left        time.Duration // < 0: unknown
-	StateBytes  int64         // of its operators' state
 }
 
 // A Report is how far a job's backfills have come.
@@ -37,7 +36,19 @@ type Report struct {
 	Finished    bool
 	Err         error
 	Fragments   []FragmentReport
+	StateBytes  int64  // of all its operators
 	WaitsFor    string // what keeps it from going faster; "": nothing
+}
+
+// Phase is that of the scan or locality provider that is least far; "": it has none.
+func (r *Report) Phase() string {
+	out := ""
+	for _, f := range r.Fragments {
+		if out == "" || f.Phase != stream.PhaseDone {
+			out = f.Phase.String()
+		}
+	}
+	return out
 }
 
 // A rateSample smooths the speed of a backfill.
@@ -98,13 +109,13 @@ func (m *Manager) Report(j *Job) Report {
 			}
 		}
 		fr.Rate = f.limiter.Rate()
-		for _, t := range f.plan.Tables {
-			fr.StateBytes += m.store.Bytes(uint32(t.ID))
-		}
 		fr.Total = max(fr.Total, fr.Done)
 		r.Done += fr.Done
 		r.Total += fr.Total
 		r.Fragments = append(r.Fragments, fr)
+	}
+	for _, t := range j.Graph.Tables() {
+		r.StateBytes += m.store.Bytes(uint32(t.ID))
 	}
 	held, still := m.stalled(), ""
 	now := m.clock.Now()

@@ -90,25 +90,6 @@ func (j *JobInfo) progress() string {
 	return fmt.Sprintf("%.2f%% (%d/%d)", min(100*float64(done)/float64(total), 100), done, total)
 }
 
-// phase is that of the scan or locality provider that is least far.
-func (j *JobInfo) phase() string {
-	out := ""
-	for _, f := range j.Fragments {
-		if f.Backfill && (out == "" || f.Phase != "done") {
-			out = f.Phase
-		}
-	}
-	return out
-}
-
-func (j *JobInfo) stateBytes() int64 {
-	out := int64(0)
-	for _, f := range j.Fragments {
-		out += f.StateBytes
-	}
-	return out
-}
-
 // seconds is NULL where they are unknown.
 func seconds(s float64) types.Datum {
 	if s < 0 {
@@ -229,8 +210,8 @@ func rwJobSources() map[string]source {
 				"rows_total":      num(func(j *JobInfo) int64 { return j.Total }),
 				"rows_per_second": datum(func(j *JobInfo) types.Datum { return types.NewFloat(j.RowsPerSec) }),
 				"seconds_left":    datum(func(j *JobInfo) types.Datum { return seconds(j.SecondsLeft) }),
-				"phase":           str((*JobInfo).phase),
-				"state_bytes":     num((*JobInfo).stateBytes),
+				"phase":           str(func(j *JobInfo) string { return j.Phase }),
+				"state_bytes":     num(func(j *JobInfo) int64 { return j.StateBytes }),
 				"waits_for":       datum(func(j *JobInfo) types.Datum { return text(j.WaitsFor) }),
 			},
 			fixed: map[string]any{"is_serverless_backfill": false, "backfill_type": "SNAPSHOT_BACKFILL"},

@@ -74,6 +74,8 @@ type JobInfo struct {
 	SecondsLeft    float64 // < 0: unknown
 	RateLimit      int64   // rows per second; < 0: none
 	WaitsFor       string  // what keeps it from going faster; "": nothing
+	Phase          string  // of its scan or locality provider that is least far
+	StateBytes     int64
 	Finished       bool
 	Err            string // why it has stopped for good; "": it runs
 	Fragments      []FragmentInfo
@@ -97,7 +99,7 @@ type FragmentInfo struct {
 	SecondsLeft float64 // < 0: unknown
 	Rate        int64   // rows per second; -1: without limit
 	WaitsFor    string
-	StateBytes  int64 // of all fragments
+	StateBytes  int64
 }
 
 // An ExprError is an expression that failed for a row, which became NULL there.

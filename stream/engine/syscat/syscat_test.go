@@ -122,7 +122,7 @@ func testSession() *session {
 		jobs: []JobInfo{
 			{
 				ID: 20010, Name: "unborn", Statement: "CREATE MATERIALIZED VIEW unborn AS …", Background: true, Building: true, Started: 5000000, Done: 250, Total: 1000,
-				RowsPerSec: 50, SecondsLeft: 15, RateLimit: 100, WaitsFor: "rate limit", ExprErrorCount: 3,
+				RowsPerSec: 50, SecondsLeft: 15, RateLimit: 100, WaitsFor: "rate limit", Phase: "snapshot", ExprErrorCount: 3,
 				ExprErrors: []ExprError{{At: 6000000, Operator: "Project", Message: "division by zero"}},
 				Fragments: []FragmentInfo{
 					{ID: 1, Kinds: []string{"Materialize", "HashAgg"}, Parallelism: 4, StateTables: []catalog.ID{20011}},
