@@ -2,7 +2,7 @@ package types
 
 import (
 	"encoding/json"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -44,23 +44,20 @@ func (p *jsonReader) value(dst []byte) ([]byte, error) {
 	case '{':
 		return p.object(dst)
 	case '[':
-		p.i++
 		dst = append(dst, '[')
-		for n := 0; ; n++ {
-			p.skip()
-			if p.s[p.i] == ']' {
-				p.i++
-				return append(dst, ']'), nil
-			}
-			if p.s[p.i] == ',' {
-				p.i++
+		first := true
+		err := p.items(func() (_ bool, err error) {
+			if !first {
 				dst = append(dst, ", "...)
 			}
-			var err error
-			if dst, err = p.value(dst); err != nil {
-				return nil, err
-			}
+			first = false
+			dst, err = p.value(dst)
+			return true, err
+		})
+		if err != nil {
+			return nil, err
 		}
+		return append(dst, ']'), nil
 	case '"':
 		text, err := p.str()
 		return AppendJSONString(dst, text), err
@@ -77,42 +74,65 @@ func (p *jsonReader) value(dst []byte) ([]byte, error) {
 	return d.AppendText(dst), err
 }
 
+// fields calls f with the key of each field of the object at hand, before the value,
+// which f must pass over. It ends where f returns false or an error.
+func (p *jsonReader) fields(f func(key string) (more bool, err error)) error {
+	p.i++
+	for {
+		p.skip()
+		switch p.s[p.i] {
+		case '}':
+			p.i++
+			return nil
+		case ',':
+			p.i++
+			p.skip()
+		}
+		key, err := p.str()
+		if err != nil {
+			return err
+		}
+		p.skip()
+		p.i++ // the colon
+		if more, err := f(key); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// items calls f before each item of the array at hand, as fields does.
+func (p *jsonReader) items(f func() (more bool, err error)) error {
+	p.i++
+	for {
+		p.skip()
+		switch p.s[p.i] {
+		case ']':
+			p.i++
+			return nil
+		case ',':
+			p.i++
+		}
+		if more, err := f(); !more || err != nil {
+			return err
+		}
+	}
+}
+
 func (p *jsonReader) object(dst []byte) ([]byte, error) {
 	type field struct {
 		key   string
 		value []byte
 	}
 	var fields []field
-	p.i++
-	for {
-		p.skip()
-		if p.s[p.i] == '}' {
-			p.i++
-			break
-		}
-		if p.s[p.i] == ',' {
-			p.i++
-			p.skip()
-		}
-		key, err := p.str()
-		if err != nil {
-			return nil, err
-		}
-		p.skip()
-		p.i++ // the colon
+	err := p.fields(func(key string) (bool, error) {
 		value, err := p.value(nil)
-		if err != nil {
-			return nil, err
-		}
 		fields = append(fields, field{key, value})
-	}
-	sort.SliceStable(fields, func(i, j int) bool {
-		a, b := fields[i].key, fields[j].key
-		if len(a) != len(b) {
-			return len(a) < len(b)
-		}
-		return a < b
+		return true, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(fields, func(a, b field) int { return compareKeys(a.key, b.key) })
 	dst = append(dst, '{')
 	first := true
 	for i, f := range fields {

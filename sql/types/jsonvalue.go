@@ -49,57 +49,28 @@ func (p *jsonReader) read() (JSONValue, error) {
 	p.skip()
 	switch c := p.s[p.i]; c {
 	case '{':
-		p.i++
-		var v JSONValue
-		v.Kind = JSONObject
+		v := JSONValue{Kind: JSONObject}
 		sorted := true
-		for {
-			p.skip()
-			if p.s[p.i] == '}' {
-				p.i++
-				break
-			}
-			if p.s[p.i] == ',' {
-				p.i++
-				p.skip()
-			}
-			key, err := p.str()
-			if err != nil {
-				return v, err
-			}
-			p.skip()
-			p.i++ // the colon
+		err := p.fields(func(key string) (bool, error) {
 			item, err := p.read()
-			if err != nil {
-				return v, err
-			}
 			if n := len(v.Keys); n > 0 && compareKeys(v.Keys[n-1], key) >= 0 {
 				sorted = false
 			}
 			v.Keys, v.Items = append(v.Keys, key), append(v.Items, item)
-		}
-		if !sorted {
+			return true, err
+		})
+		if err == nil && !sorted {
 			v = NewJSONObject(v.Keys, v.Items)
 		}
-		return v, nil
+		return v, err
 	case '[':
-		p.i++
 		v := JSONValue{Kind: JSONArray}
-		for {
-			p.skip()
-			if p.s[p.i] == ']' {
-				p.i++
-				return v, nil
-			}
-			if p.s[p.i] == ',' {
-				p.i++
-			}
+		err := p.items(func() (bool, error) {
 			item, err := p.read()
-			if err != nil {
-				return v, err
-			}
 			v.Items = append(v.Items, item)
-		}
+			return true, err
+		})
+		return v, err
 	case '"':
 		text, err := p.str()
 		return JSONValue{Kind: JSONString, Str: text}, err
@@ -432,45 +403,14 @@ func (p *jsonReader) number() string {
 func JSONFields(s string, f func(key, value string) (bool, error)) error {
 	p := jsonReader{s: s}
 	p.skip()
-	p.i++
-	for {
-		p.skip()
-		switch p.s[p.i] {
-		case '}':
-			return nil
-		case ',':
-			p.i++
-			p.skip()
-		}
-		key, err := p.str()
-		if err != nil {
-			return err
-		}
-		p.skip()
-		p.i++
-		if more, err := f(key, p.skipValue()); !more || err != nil {
-			return err
-		}
-	}
+	return p.fields(func(key string) (bool, error) { return f(key, p.skipValue()) })
 }
 
 // JSONItems calls f with the texts of the items of an array, until f returns false.
 func JSONItems(s string, f func(value string) (bool, error)) error {
 	p := jsonReader{s: s}
 	p.skip()
-	p.i++
-	for {
-		p.skip()
-		switch p.s[p.i] {
-		case ']':
-			return nil
-		case ',':
-			p.i++
-		}
-		if more, err := f(p.skipValue()); !more || err != nil {
-			return err
-		}
-	}
+	return p.items(func() (bool, error) { return f(p.skipValue()) })
 }
 
 // JSONField is the text of the value of an object's key; of equal keys the last.
