@@ -103,14 +103,8 @@ func (e *env) aggCall(name string, x *ast.FuncCall, in *env) (aggCall, error) {
 		return c, sqlerr.New(sqlerr.WrongObjectType, "DISTINCT specified, but %s takes no argument", name).At(pos)
 	}
 	for _, n := range x.AggOrder {
-		k, err := in.sortKey(n)
+		k, err := in.typedKey(n)
 		if err != nil {
-			return c, err
-		}
-		if k.x, err = e.b.known(k.x); err != nil {
-			return c, err
-		}
-		if err := sortable(k.x.Type(), location(n)); err != nil {
 			return c, err
 		}
 		if x.AggDistinct && !slices.ContainsFunc(c.args, func(a expr.Expr) bool { return expr.Equal(a, k.x) }) {

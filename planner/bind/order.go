@@ -82,6 +82,19 @@ func (e *env) sortKey(n *ast.Node) (sortKey, error) {
 	return k, err
 }
 
+// typedKey is sortKey for a place that can sort only by a known type: the order of an
+// aggregate or of a window.
+func (e *env) typedKey(n *ast.Node) (sortKey, error) {
+	k, err := e.sortKey(n)
+	if err != nil {
+		return k, err
+	}
+	if k.x, err = e.b.known(k.x); err != nil {
+		return k, err
+	}
+	return k, sortable(k.x.Type(), location(n))
+}
+
 // findTarget finds the target that an item of ORDER BY, GROUP BY or DISTINCT ON
 // means, and adds one if there is none.
 func (q *selection) findTarget(e *env, n *ast.Node, clause string) (int, error) {

@@ -225,14 +225,8 @@ func (e *env) window(def *ast.WindowDef, n int) (*window, error) {
 		base = e.calls.windows[i]
 	}
 	for _, k := range def.OrderClause {
-		key, err := in.sortKey(k)
+		key, err := in.typedKey(k)
 		if err != nil {
-			return nil, err
-		}
-		if key.x, err = e.b.known(key.x); err != nil {
-			return nil, err
-		}
-		if err := sortable(key.x.Type(), location(k)); err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(w.order, func(o sortKey) bool { return expr.Equal(o.x, key.x) }) {

@@ -80,15 +80,8 @@ func (a *orderedSet) LoadState(g int32, b []byte) (rest []byte, err error) {
 	if a.direct[g], b, err = readDatum(b, types.Float8); err != nil {
 		return nil, err
 	}
-	d, b, err := readDatum(b, types.Type{})
-	if err != nil {
-		return nil, err
-	}
-	if d.Kind() != types.KindList {
-		return nil, errState()
-	}
-	a.items[g] = d.List().Items
-	return b, nil
+	a.items[g], rest, err = readItems(b, types.Type{})
+	return rest, err
 }
 
 func (a *orderedSet) Reset(g int32) { a.items[g], a.direct[g] = nil, types.Datum{} }

@@ -213,16 +213,21 @@ func (a *arrayAgg) AppendState(dst []byte, g int32) []byte {
 	return appendDatum(dst, types.NewList(&types.List{Items: a.items[g], Lower: 1}))
 }
 
-func (a *arrayAgg) LoadState(g int32, b []byte) ([]byte, error) {
-	d, b, err := readDatum(b, a.elem)
+func (a *arrayAgg) LoadState(g int32, b []byte) (rest []byte, err error) {
+	a.items[g], rest, err = readItems(b, a.elem)
+	return rest, err
+}
+
+// readItems reads the values of a list that appendDatum wrote.
+func readItems(b []byte, elem types.Type) (items []types.Datum, rest []byte, err error) {
+	d, b, err := readDatum(b, elem)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if d.Kind() != types.KindList {
-		return nil, errState()
+		return nil, nil, errState()
 	}
-	a.items[g] = d.List().Items
-	return b, nil
+	return d.List().Items, b, nil
 }
 
 func (a *arrayAgg) Reset(g int32) { a.items[g] = nil }
