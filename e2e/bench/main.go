@@ -106,7 +106,10 @@ type system struct {
 	stop    func()
 }
 
-func (b *bench) openOurs(ctx context.Context) (*system, error) {
+func (b *bench) openOurs(ctx context.Context) (*system, error) { return b.openWith(ctx) }
+
+// openWith starts one of ours with more arguments.
+func (b *bench) openWith(ctx context.Context, args ...string) (*system, error) {
 	dir, err := os.MkdirTemp(b.tmp, "data-")
 	if err != nil {
 		return nil, err
@@ -115,6 +118,7 @@ func (b *bench) openOurs(ctx context.Context) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Args = args
 	if err := s.Start(ctx); err != nil {
 		return nil, err
 	}

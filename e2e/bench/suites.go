@@ -25,21 +25,21 @@ var suites = map[string]func(*bench, context.Context) error{
 	"governor": (*bench).governorSuite, "rescale": (*bench).rescaleSuite,
 }
 
-// server starts one of ours with more arguments.
-func (b *bench) server(ctx context.Context, args ...string) (*harness.Server, func(), error) {
-	dir, err := os.MkdirTemp(b.tmp, "data-")
+// loaded starts one of ours with more arguments and loads the flights.
+func (b *bench) loaded(ctx context.Context, args ...string) (*harness.Server, *pgconn.PgConn, func(), error) {
+	s, err := b.openWith(ctx, args...)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	s, err := harness.NewServer(b.binary, dir)
+	conn, err := s.connect(ctx)
+	if err == nil {
+		err = b.copyFlights(ctx, conn, *times)
+	}
 	if err != nil {
-		return nil, nil, err
+		s.stop()
+		return nil, nil, nil, err
 	}
-	s.Args = args
-	if err := s.Start(ctx); err != nil {
-		return nil, nil, err
-	}
-	return s, func() { s.Kill(); os.RemoveAll(dir) }, nil
+	return s.server, conn, s.stop, nil
 }
 
 // copyFlights loads the flights times over, each time under ids of its own.
@@ -109,18 +109,11 @@ var localityViews = []struct{ name, query string }{
 
 // localitySuite builds views whose state exceeds the cache, with locality off, auto and always.
 func (b *bench) localitySuite(ctx context.Context) error {
-	s, stop, err := b.server(ctx, "--state-cache", "64MB")
+	s, conn, stop, err := b.loaded(ctx, "--state-cache", "64MB")
 	if err != nil {
 		return err
 	}
 	defer stop()
-	conn, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.copyFlights(ctx, conn, *times); err != nil {
-		return err
-	}
 	fmt.Printf("%d rows, 64 MB of cache\n\n| view | locality | seconds | CPU seconds | state reads | rows |\n|---|---|---:|---:|---:|---:|\n", b.set.rows**times)
 	names := []string{"streamdb_cache_misses_total", "streamdb_storage_overlay_misses_total"}
 	for _, v := range localityViews {
@@ -172,18 +165,11 @@ func (b *bench) localitySuite(ctx context.Context) error {
 // sortBufferSuite changes two million rows in one statement under a view whose state
 // exceeds the cache, with the sort buffer and without.
 func (b *bench) sortBufferSuite(ctx context.Context) error {
-	s, stop, err := b.server(ctx, "--state-cache", "64MB")
+	s, conn, stop, err := b.loaded(ctx, "--state-cache", "64MB")
 	if err != nil {
 		return err
 	}
 	defer stop()
-	conn, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.copyFlights(ctx, conn, *times); err != nil {
-		return err
-	}
 	if _, err := exec(ctx, conn, "SET locality_backfill_mode = always; CREATE MATERIALIZED VIEW bench_view AS "+localityViews[0].query); err != nil {
 		return err
 	}
@@ -255,18 +241,11 @@ const probeTables = `CREATE TABLE probe (id bigint PRIMARY KEY, g int, v int);
 // governorSuite measures the freshness of a running view while nothing else happens and while another
 // view is built beside it, with the governor and without.
 func (b *bench) governorSuite(ctx context.Context) error {
-	s, stop, err := b.server(ctx)
+	s, conn, stop, err := b.loaded(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	conn, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.copyFlights(ctx, conn, *times); err != nil {
-		return err
-	}
 	if _, err := exec(ctx, conn, probeTables); err != nil {
 		return err
 	}
@@ -349,18 +328,11 @@ const busiest2 = `SELECT origin, destination, count(*) AS n, avg(delay_min) AS l
 
 // rescaleSuite gives a job that is being built, and the table it reads, other parallelisms.
 func (b *bench) rescaleSuite(ctx context.Context) error {
-	s, stop, err := b.server(ctx)
+	s, conn, stop, err := b.loaded(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	conn, err := s.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.copyFlights(ctx, conn, *times); err != nil {
-		return err
-	}
 	if _, err := exec(ctx, conn, probeTables); err != nil {
 		return err
 	}

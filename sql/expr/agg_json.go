@@ -121,14 +121,9 @@ func (a *jsonAgg) AppendState(dst []byte, g int32) []byte {
 
 func (a *jsonAgg) LoadState(g int32, b []byte) (rest []byte, err error) {
 	for _, to := range []*[]types.Datum{&a.s[g].keys, &a.s[g].values} {
-		var d types.Datum
-		if d, b, err = readDatum(b, types.Text); err != nil {
+		if *to, b, err = readItems(b, types.Text); err != nil {
 			return nil, err
 		}
-		if d.Kind() != types.KindList {
-			return nil, errState()
-		}
-		*to = d.List().Items
 	}
 	return b, nil
 }
