@@ -73,7 +73,6 @@ type Manager struct {
 	leaving     sync.WaitGroup // removed jobs whose actors have not ended yet
 	tuning      *stream.Tuning
 	spillDir    string
-	pace        *stream.Pace  // of all backfills
 	turn        chan struct{} // a token; see invariant 1
 	resizing    sync.WaitGroup
 	ctx         context.Context // ends with Close
@@ -101,7 +100,6 @@ func NewManager(o Options) *Manager {
 		tuning: o.Tuning, spillDir: o.SpillDir, turn: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	m.coord = NewCoordinator(o.Store, o.Clock, o.Logger, o.Metrics, o.Interval, o.Fatal)
-	m.pace = m.coord.governor.pace
 	m.coord.mu.Lock()
 	m.coord.onCommit, m.coord.stalled = m.committed, m.warnStalled
 	m.coord.mu.Unlock()
@@ -122,7 +120,7 @@ func (m *Manager) env(j *Job, f *fragment, a *actor, set storage.VnodeSet, vnode
 		Logger:        logJob(m.log, j.Rel).With("fragment", uint32(f.plan.ID), "actor", uint32(a.id)),
 		WaitCommitted: m.coord.Wait,
 		Progress:      f.progress, Limiter: f.limiter, Waiting: !f.started.Load(), GlobalPause: m.paused.Load(),
-		Pace: m.pace, Tuning: m.tuning, Spot: &a.spot, SpillDir: m.spillDir,
+		Pace: m.coord.governor.pace, Tuning: m.tuning, Spot: &a.spot, SpillDir: m.spillDir,
 		ExprCtx:   func() *expr.Ctx { return m.exprCtx(j.Rel) },
 		ExprError: func(op string, err error) { j.exprError(m, op, err) },
 		Seed:      m.seed + uint64(a.id),
