@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,13 +27,14 @@ const sameAsQuery = `SELECT count(*) FROM ((SELECT * FROM m EXCEPT ALL SELECT g,
 func TestRescaleWhileBuilding(t *testing.T) {
 	dir := t.TempDir()
 	db, s := filled(t, dir, 20_000)
-	must(t, s, `SET background_ddl = on; SET backfill_rate_limit = 4000; SET streaming_parallelism = 1;
+	must(t, s, `SET background_ddl = on; SET backfill_rate_limit = 1000; SET streaming_parallelism = 1;
 		CREATE MATERIALIZED VIEW m AS SELECT g, count(*) AS n, max(k) AS top FROM t GROUP BY g`)
 	stop, wrote := make(chan struct{}), make(chan int)
 	w := session(t, db)
+	var writes atomic.Int64
 	go func() {
-		n := 0
-		for ; ; n++ {
+		for n := 0; ; n++ {
+			writes.Store(int64(n))
 			select {
 			case <-stop:
 				wrote <- n
@@ -49,7 +51,8 @@ func TestRescaleWhileBuilding(t *testing.T) {
 		if d := time.Since(begin); d > time.Second {
 			t.Errorf("two rescales took %v", d)
 		}
-		time.Sleep(30 * time.Millisecond)
+		before := writes.Load()
+		eventually(t, func() bool { return writes.Load() >= before+3 })
 	}
 	want(t, s, `SELECT count(*) > 0 FROM rw_catalog.rw_ddl_progress WHERE rows_done < rows_total`, "t")
 	must(t, s, `ALTER MATERIALIZED VIEW m SET BACKFILL_RATE_LIMIT = DEFAULT; WAIT; ALTER MATERIALIZED VIEW m SET PARALLELISM = 3; ALTER TABLE t SET PARALLELISM = 1`)
