@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"encoding/binary"
-	"math/bits"
+	"math/big"
 	"slices"
+	"time"
 
 	"streamdb/sql/catalog"
 	"streamdb/sql/chunk"
@@ -16,10 +16,14 @@ const (
 	sampleSpots = 20  // of a vnode
 	sampleRows  = 100 // at a spot, at most
 	sampleWhole = 16_000
+	sampleLeast = 1000                   // rows that tell anything
+	sampleTime  = 100 * time.Millisecond // where reading is slow, fewer rows must do
+	spotBytes   = 16                     // of a key, that are looked at
+	spotBits    = 8                      // of the span of keys
 )
 
 // sampleDistinct guesses how many different values some columns have together, some
-// twenty milliseconds' work whatever the relation's size: for plans of jobs, which are made
+// milliseconds' work whatever the relation's size: for plans of jobs, which are made
 // once (see recordedStats), not for those of queries.
 func (db *DB) sampleDistinct(id catalog.ID, cols []int) (int64, bool) {
 	rel := db.Catalog().ByID(id)
@@ -57,10 +61,21 @@ func (db *DB) sampleDistinct(id catalog.ID, cols []int) (int64, bool) {
 	vnodes := max(1, d.Vnodes)
 	each := int(min(sampleRows, max(1, total/int64(vnodes)/(2*sampleSpots)))) // no row twice
 	count := min(vnodes, sampleWhole/each/sampleSpots)
+	until := db.clock.Now().Add(sampleTime)
+	late := func() bool { return db.clock.Now().After(until) }
+	at, steps := spots(snap, d, late), sampleSpots
+	if at == nil { // keys that cannot be told apart by how they begin
+		at, steps, each = func(int, int) []byte { return nil }, 1, steps*each
+	}
 	for i := range count {
-		v := uint16(i * vnodes / count)
-		for _, from := range spots(snap, d, v) {
-			if !take(from, storage.NextPrefix(storage.VnodePrefix(v)), each) {
+		prefix := storage.VnodePrefix(uint16(i * vnodes / count))
+		end := storage.NextPrefix(prefix)
+		for j := range steps {
+			if late() {
+				return chao(seen, n, total), n >= sampleLeast
+			}
+			// No two vnodes are read at the same spots: columns may go with the key.
+			if !take(append(prefix[:len(prefix):len(prefix)], at(j*count+i, steps*count)...), end, each) {
 				return 0, false
 			}
 		}
@@ -68,55 +83,51 @@ func (db *DB) sampleDistinct(id catalog.ID, cols []int) (int64, bool) {
 	return chao(seen, n, total), n > 0
 }
 
-// spots are keys from which a vnode's rows are read, evenly spread between its first and
-// its last key, as numbers.
-func spots(snap *storage.Snapshot, d storage.Desc, vnode uint16) [][]byte {
-	prefix := storage.VnodePrefix(vnode)
-	end := storage.NextPrefix(prefix)
-	at := func(hi, lo uint64) []byte {
-		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(slices.Clone(prefix), hi), lo)
-	}
+// spots tells what keys begin with, at i of n even steps from the first to about the last
+// key of a vnode, as numbers. The vnodes are alike: the keys of one that has rows tell of
+// all. nil: they tell nothing, or late was true before they did.
+func spots(snap *storage.Snapshot, d storage.Desc, late func() bool) func(i, n int) []byte {
+	var prefix, end, begin []byte
 	first := func(from []byte) (key []byte) {
-		for kv, err := range snap.Scan(d, from, end) {
+		for kv, err := range snap.Scan(d, append(slices.Clone(prefix), from...), end) {
 			if err == nil {
-				key = slices.Clone(kv.Key)
+				key = kv.Key[len(prefix):]
 			}
 			break
 		}
-		return key
+		return slices.Clone(key)
 	}
-	begin := first(prefix)
-	if begin == nil {
+	for v := 0; begin == nil && v < max(1, d.Vnodes) && !late(); v++ {
+		prefix = storage.VnodePrefix(uint16(v))
+		end = storage.NextPrefix(prefix)
+		begin = first(nil)
+	}
+	low := new(big.Int).SetBytes(append(begin, make([]byte, spotBytes)...)[:spotBytes])
+	at := func(span *big.Int) []byte {
+		sum := new(big.Int).Add(low, span)
+		if sum.BitLen() > 8*spotBytes {
+			return nil
+		}
+		return sum.FillBytes(make([]byte, spotBytes))
+	}
+	// The highest bits of how far the last key is from the first.
+	span := new(big.Int)
+	for bit, more := 8*spotBytes-1, spotBits; bit >= 0 && more > 0 && !late(); bit-- {
+		next := new(big.Int).SetBit(span, bit, 1)
+		if key := at(next); key != nil && first(key) != nil {
+			span = next
+		}
+		if span.Sign() > 0 {
+			more--
+		}
+	}
+	if span.Sign() == 0 {
 		return nil
 	}
-	b := append(begin[len(prefix):], make([]byte, 16)...)
-	lowHi, lowLo := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
-	// The last key by halving: is there a row at or above the middle?
-	var hi, lo uint64
-	for bit := 127; bit >= 0; bit-- {
-		h, l := hi, lo
-		if bit >= 64 {
-			h |= 1 << (bit - 64)
-		} else {
-			l |= 1 << bit
-		}
-		if first(at(h, l)) != nil {
-			hi, lo = h, l
-		}
+	return func(i, n int) []byte {
+		part := new(big.Int).Mul(span, big.NewInt(int64(i)))
+		return at(part.Quo(part, big.NewInt(int64(n))))
 	}
-	spanLo, borrow := bits.Sub64(lo, lowLo, 0)
-	spanHi, _ := bits.Sub64(hi, lowHi, borrow)
-	out := [][]byte{prefix}
-	for i := uint64(1); i < sampleSpots; i++ {
-		// low + span × i / spots
-		stepHi, r := bits.Div64(0, spanHi, sampleSpots)
-		stepLo, _ := bits.Div64(r, spanLo, sampleSpots)
-		overHi, addLo := bits.Mul64(stepLo, i)
-		l, carry := bits.Add64(lowLo, addLo, 0)
-		h, _ := bits.Add64(lowHi, stepHi*i+overHi, carry)
-		out = append(out, at(h, l))
-	}
-	return out
 }
 
 // chao estimates how many different values there are among total rows from how often those
