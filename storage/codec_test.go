@@ -57,13 +57,30 @@ func randDatum(r *rand.Rand, t types.Type) types.Datum {
 	case types.KindInterval:
 		return types.NewInterval(types.Interval{Months: int32(r.IntN(5) - 2), Days: int32(r.IntN(100) - 50), Micros: int64(r.Uint64()) >> r.IntN(64)})
 	case types.KindList:
-		l := &types.List{Elem: *t.Elem, Lower: 1}
-		for range r.IntN(4) {
-			l.Items = append(l.Items, randDatum(r, *t.Elem))
-		}
-		return types.NewList(l)
+		return types.NewList(randList(r, *t.Elem, 1+r.IntN(3)/2))
 	}
 	panic("kind")
+}
+
+// randList makes an array of one or two dimensions, mostly counted from 1.
+func randList(r *rand.Rand, elem types.Type, dims int) *types.List {
+	l := &types.List{Elem: elem, Lower: []int{1, 1, 1, 0, -1, 7}[r.IntN(6)]}
+	inner, lower := r.IntN(3)+1, []int{1, 1, 0}[r.IntN(3)]
+	for range r.IntN(4) {
+		if dims == 1 {
+			l.Items = append(l.Items, randDatum(r, elem))
+			continue
+		}
+		row := &types.List{Elem: elem, Lower: lower}
+		for range inner {
+			row.Items = append(row.Items, randDatum(r, elem))
+		}
+		l.Items = append(l.Items, types.NewList(row))
+	}
+	if len(l.Items) == 0 {
+		l.Lower = 1 // an empty array has no bounds
+	}
+	return l
 }
 
 // cmpKey is the order that key bytes must have.
@@ -117,13 +134,7 @@ func cmpKey(a, b types.Datum, t types.Type) int {
 	case types.KindInterval:
 		return span(a.Interval()).Cmp(span(b.Interval()))
 	case types.KindList:
-		x, y := a.List().Items, b.List().Items
-		for i := range min(len(x), len(y)) {
-			if c := cmpKey(x[i], y[i], *t.Elem); c != 0 {
-				return c
-			}
-		}
-		return len(x) - len(y)
+		return types.Compare(a, b)
 	}
 	panic("kind")
 }
@@ -161,7 +172,11 @@ func sameDatum(a, b types.Datum, t types.Type) bool {
 			return false
 		}
 		for i := range x.Items {
-			if !sameDatum(x.Items[i], y.Items[i], *t.Elem) {
+			item := *t.Elem
+			if x.Items[i].Kind() == types.KindList {
+				item = t // a further dimension
+			}
+			if !sameDatum(x.Items[i], y.Items[i], item) {
 				return false
 			}
 		}

@@ -162,15 +162,36 @@ func appendKeyInterval(dst []byte, v types.Interval) []byte {
 	return binary.BigEndian.AppendUint64(dst, lo)
 }
 
-// appendKeyList orders element by element, NULL elements last, a shorter list before the longer one it begins.
+// appendKeyList orders as types.List.Cmp does: by the items of all dimensions, NULL
+// last, an array before the longer one that it begins; then by the number of dimensions, by
+// how long they are, and by where they are counted from.
 func appendKeyList(dst []byte, l *types.List) []byte {
-	dst = append(dst, keyValue)
-	bpchar := l.Elem.OID == types.OIDBpchar
-	for _, d := range l.Items {
-		dst = append(dst, 0x01)
-		dst = appendKeyDatum(dst, d, bpchar)
+	dst = appendKeyItems(append(dst, keyValue), l, l.Elem.OID == types.OIDBpchar)
+	dims := l.Dims()
+	dst = append(dst, 0x00, byte(len(dims)))
+	if len(dims) > 1 {
+		for _, n := range dims {
+			dst = binary.BigEndian.AppendUint32(dst, uint32(n))
+		}
 	}
-	return append(dst, 0x00)
+	for i := range dims {
+		if i > 0 {
+			l = l.Items[0].List()
+		}
+		dst = binary.BigEndian.AppendUint32(dst, uint32(l.Lower)^1<<31)
+	}
+	return dst
+}
+
+func appendKeyItems(dst []byte, l *types.List, bpchar bool) []byte {
+	for _, d := range l.Items {
+		if d.Kind() == types.KindList {
+			dst = appendKeyItems(dst, d.List(), bpchar)
+		} else {
+			dst = appendKeyDatum(append(dst, 0x01), d, bpchar)
+		}
+	}
+	return dst
 }
 
 // appendKeyDatum is for list elements; columns go through appendKeyCol.
@@ -191,8 +212,6 @@ func appendKeyDatum(dst []byte, d types.Datum, bpchar bool) []byte {
 		return d.Decimal().AppendOrdered(dst)
 	case types.KindInterval:
 		return appendKeyInterval(dst, d.Interval())
-	case types.KindList:
-		return appendKeyList(dst, d.List())
 	default:
 		return append(dst, keyNull)
 	}
